@@ -205,12 +205,14 @@ void Interpreter::runDropout(const Instruction &instruction) {
     auto group = [](uint64_t position) {
       return uint32_t(position / 16 * 8 + position % 8);
     };
-    std::array<uint32_t, 4> words = attn::philox4x32(
-        {group(j), group(i), uint32_t(offset),
-         uint32_t(get(3)) ^ llvm::reverseBits(uint32_t(get(2)))},
-        {uint32_t(seed), uint32_t(seed >> 32) ^ uint32_t(offset >> 32)});
-    uint32_t word = words[i / 8 % 2 * 2 + j / 8 % 2];
-    f(instruction.dst)[l] = word < use.leastKept ? 0 : use.scale;
+    std::array<uint32_t, 4> head =
+        attn::philox4x32({uint32_t(offset), uint32_t(offset >> 32),
+                          uint32_t(get(3)), uint32_t(get(2))},
+                         {uint32_t(seed), uint32_t(seed >> 32)});
+    std::array<uint32_t, 2> words =
+        attn::philox2x32({group(i) ^ head[1], group(j) ^ head[2]}, head[0]);
+    uint32_t bits = words[i / 8 % 2] >> (j / 8 % 2 * 16) & 0xFFFF;
+    f(instruction.dst)[l] = bits < use.leastKept ? 0 : use.scale;
   }
 }
 

@@ -30,6 +30,16 @@ std::array<uint32_t, 4> attn::philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
+std::array<uint32_t, 2> attn::philox2x32(std::array<uint32_t, 2> counter,
+                                         uint32_t key) {
+  for (int round = 0; round < 7; ++round) {
+    uint64_t product = uint64_t(0xD256D193) * counter[0];
+    counter = {uint32_t(product >> 32) ^ key ^ counter[1], uint32_t(product)};
+    key += 0x9E3779B9;
+  }
+  return counter;
+}
+
 /// The two 64-bit words of block `index` of a stream.
 static std::array<uint64_t, 2> getBlock(uint64_t seed, uint64_t stream,
                                         uint64_t index) {

@@ -22,6 +22,10 @@ namespace attn {
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
                                    std::array<uint32_t, 2> key);
 
+/// Philox2x32 with seven rounds: 64 bits for each (key, counter).
+std::array<uint32_t, 2> philox2x32(std::array<uint32_t, 2> counter,
+                                   uint32_t key);
+
 /// One of the 2^64 sequences of random numbers that a seed has.
 /// All numbers of one sequence are independent; the same position asked for by
 /// two functions gives two numbers that are not.

@@ -19,6 +19,12 @@ TEST(RandomTest, philoxKnownAnswers) {
   EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
                        {0xa4093822, 0x299f31d0}),
             Words({0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+
+  using Two = std::array<uint32_t, 2>;
+  EXPECT_EQ(philox2x32({0, 0}, 0), Two({0x257a3673, 0xcd26be2a}));
+  EXPECT_EQ(philox2x32({~0u, ~0u}, ~0u), Two({0xab302c4d, 0x3dc9d239}));
+  EXPECT_EQ(philox2x32({0x243f6a88, 0x85a308d3}, 0x13198a2e),
+            Two({0xbedbbe6b, 0xe4c770b3}));
 }
 
 TEST(RandomTest, numbersDependOnEachOfSeedStreamAndPosition) {

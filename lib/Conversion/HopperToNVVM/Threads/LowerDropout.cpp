@@ -61,19 +61,20 @@ lowerDropoutOfGroups(DropoutOp op, Operands<DropoutOp> in, ThreadBuilder &b) {
   if (failed(i) || failed(j))
     return failure();
   DropoutKeys keys =
-      emitDropoutKeys(b, in.getSeed().front(), in.getOffset().front());
-  Value head =
-      emitDropoutHead(b, b.toInt(in.getB(), 32), b.toInt(in.getH(), 32));
-  llvm::MapVector<std::pair<int64_t, int64_t>, std::array<Value, 4>> groups;
+      emitDropoutKeys(b, in.getSeed().front(), in.getOffset().front(),
+                      b.toInt(in.getB(), 32), b.toInt(in.getH(), 32));
+  llvm::MapVector<std::pair<int64_t, int64_t>, std::array<Value, 2>> groups;
   Elements list;
   for (int64_t e = 0, count = fragment->getNumRegisters(); e < count; ++e) {
     int64_t query = i->getGroup(e), key = j->getGroup(e);
     auto [it, isNew] = groups.try_emplace({query, key});
     if (isNew)
-      it->second = emitPhilox(
-          b, {j->emitWord(b, key), i->emitWord(b, query), keys.offset, head},
-          keys);
-    Value word = it->second[2 * i->getBit(e) + j->getBit(e)];
+      it->second = emitDropoutWords(b, i->emitWord(b, query),
+                                    j->emitWord(b, key), keys);
+    Value word = it->second[i->getBit(e)];
+    if (!j->getBit(e))
+      word = arith::ShLIOp::create(
+          b, word, arith::ConstantIntOp::create(b, word.getType(), 16));
     list.push_back(emitDropoutFactor(b, op, word));
   }
   return list;

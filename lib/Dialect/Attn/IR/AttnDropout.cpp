@@ -65,8 +65,8 @@ LogicalResult DropoutOp::verify() {
 }
 
 uint32_t DropoutOp::getLeastKept() {
-  double words = getProbability().convertToDouble() * 0x1p32;
-  return static_cast<uint32_t>(std::min(std::nearbyint(words), 0x1p32 - 1));
+  double least = getProbability().convertToDouble() * 0x1p16;
+  return static_cast<uint32_t>(std::min(std::nearbyint(least), 0x1p16 - 1));
 }
 
 double DropoutOp::getScale() {

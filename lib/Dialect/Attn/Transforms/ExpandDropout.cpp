@@ -66,50 +66,41 @@ struct Words {
 } // namespace
 
 DropoutKeys mlir::attn::emitDropoutKeys(ImplicitLocOpBuilder &b, Value seed,
-                                        Value offset) {
+                                        Value offset, Value batch, Value head) {
   Words w{b};
-  DropoutKeys keys;
-  keys.offset = w.low(offset);
-  Value first = w.low(seed),
-        second = w.make<arith::XOrIOp>(w.high(seed), w.high(offset));
+  std::array<Value, 4> counter{w.low(offset), w.high(offset), w.toWord(head),
+                               w.toWord(batch)};
+  Value first = w.low(seed), second = w.high(seed);
   for (unsigned round = 0; round < 10; ++round) {
-    keys.rounds[round] = {
-        w.makeWith<arith::AddIOp>(first, uint32_t(round * 0x9E3779B9u)),
-        w.makeWith<arith::AddIOp>(second, uint32_t(round * 0xBB67AE85u))};
-  }
-  return keys;
-}
-
-std::array<Value, 4> mlir::attn::emitPhilox(ImplicitLocOpBuilder &b,
-                                            std::array<Value, 4> counter,
-                                            const DropoutKeys &keys) {
-  Words w{b};
-  for (auto [key0, key1] : keys.rounds) {
     Value product0 = w.multiply(counter[0], 0xD2511F53),
           product1 = w.multiply(counter[2], 0xCD9E8D57);
-    auto mix = [&](Value product, Value word, Value key) {
+    auto mix = [&](Value product, Value word, Value key, uint32_t step) {
+      key = w.makeWith<arith::AddIOp>(key, uint32_t(round * step));
       return w.make<arith::XOrIOp>(w.make<arith::XOrIOp>(w.high(product), word),
                                    key);
     };
-    counter = {mix(product1, counter[1], key0), w.low(product1),
-               mix(product0, counter[3], key1), w.low(product0)};
+    counter = {mix(product1, counter[1], first, 0x9E3779B9), w.low(product1),
+               mix(product0, counter[3], second, 0xBB67AE85), w.low(product0)};
   }
-  return counter;
+  DropoutKeys keys{counter[1], counter[2], {}};
+  for (auto [round, key] : llvm::enumerate(keys.rounds))
+    key = w.makeWith<arith::AddIOp>(counter[0], uint32_t(round * 0x9E3779B9));
+  return keys;
 }
 
-Value mlir::attn::emitDropoutHead(ImplicitLocOpBuilder &b, Value batch,
-                                  Value head) {
+std::array<Value, 2> mlir::attn::emitDropoutWords(ImplicitLocOpBuilder &b,
+                                                  Value query, Value key,
+                                                  const DropoutKeys &keys) {
   Words w{b};
-  // Reversed: halves, quarters and so on change places.
-  for (unsigned bits = 16; bits != 0; bits /= 2) {
-    uint32_t lower = ~uint32_t(0) / ((uint32_t(1) << bits) + 1);
-    Value up = w.makeWith<arith::ShLIOp>(
-        w.makeWith<arith::AndIOp>(batch, lower), bits);
-    Value down = w.makeWith<arith::AndIOp>(
-        w.makeWith<arith::ShRUIOp>(batch, bits), lower);
-    batch = w.make<arith::OrIOp>(up, down);
+  Value first = w.make<arith::XOrIOp>(query, keys.query),
+        second = w.make<arith::XOrIOp>(key, keys.key);
+  for (Value round : keys.rounds) {
+    Value product = w.multiply(first, 0xD256D193);
+    first = w.make<arith::XOrIOp>(
+        w.make<arith::XOrIOp>(w.high(product), round), second);
+    second = w.low(product);
   }
-  return w.make<arith::XOrIOp>(batch, head);
+  return {first, second};
 }
 
 Value mlir::attn::emitDropoutGroup(ImplicitLocOpBuilder &b, Value position) {
@@ -125,7 +116,7 @@ Value mlir::attn::emitDropoutFactor(ImplicitLocOpBuilder &b, DropoutOp op,
                                     Value word) {
   Words w{b};
   Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, word,
-                                       w.constant(word, op.getLeastKept()));
+                                       w.constant(word, op.getLeastKept() << 16));
   auto element = cast<FloatType>(getElementTypeOrSelf(op.getType()));
   auto splat = [&](double value) {
     return w.constant(word, b.getFloatAttr(element, value));
@@ -137,30 +128,24 @@ Value mlir::attn::emitDropout(ImplicitLocOpBuilder &b, DropoutOp op,
                               ValueRange operands) {
   Words w{b};
   DropoutOp::Adaptor in(operands);
-  DropoutKeys keys = emitDropoutKeys(b, in.getSeed(), in.getOffset());
+  DropoutKeys keys = emitDropoutKeys(b, in.getSeed(), in.getOffset(),
+                                     in.getB(), in.getH());
   Value i = w.toWord(in.getI()), j = w.toWord(in.getJ());
-  Value head = emitDropoutHead(b, w.toWord(in.getB()), w.toWord(in.getH()));
-  std::array<Value, 4> words = emitPhilox(
-      b, {emitDropoutGroup(b, j), emitDropoutGroup(b, i), keys.offset, head},
-      keys);
-  auto select = [&](Value position, Value odd, Value even) -> Value {
-    Value bit = w.makeWith<arith::AndIOp>(position, kDropoutDistance);
-    Value isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit,
-                                        w.constant(bit, 0));
-    if (isa<VectorType>(odd.getType()) && !isa<VectorType>(isOdd.getType()))
-      isOdd = vector::BroadcastOp::create(b, w.likeShape(odd, b.getI1Type()),
-                                          isOdd);
-    if (isa<VectorType>(isOdd.getType()) && !isa<VectorType>(odd.getType())) {
-      odd = vector::BroadcastOp::create(b, w.likeShape(isOdd, b.getI32Type()),
-                                        odd);
-      even = vector::BroadcastOp::create(b, w.likeShape(isOdd, b.getI32Type()),
-                                         even);
-    }
-    return arith::SelectOp::create(b, isOdd, odd, even);
-  };
-  Value word =
-      select(i, select(j, words[3], words[2]), select(j, words[1], words[0]));
-  return emitDropoutFactor(b, op, word);
+  auto [even, odd] = emitDropoutWords(b, emitDropoutGroup(b, i),
+                                      emitDropoutGroup(b, j), keys);
+  Value isOdd = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ne, w.makeWith<arith::AndIOp>(i, kDropoutDistance),
+      w.constant(i, 0));
+  if (isa<VectorType>(odd.getType()) && !isa<VectorType>(isOdd.getType()))
+    isOdd = vector::BroadcastOp::create(b, w.likeShape(odd, b.getI1Type()),
+                                        isOdd);
+  Value word = arith::SelectOp::create(b, isOdd, odd, even);
+  // 0 where the upper half is that of the key, and 16 elsewhere.
+  Value shift = w.makeWith<arith::XOrIOp>(
+      w.makeWith<arith::ShLIOp>(w.makeWith<arith::AndIOp>(j, kDropoutDistance),
+                                1),
+      16);
+  return emitDropoutFactor(b, op, w.make<arith::ShLIOp>(word, shift));
 }
 
 static LogicalResult expandDropout(DropoutOp op, PatternRewriter &rewriter) {

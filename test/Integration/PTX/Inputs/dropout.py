@@ -1,5 +1,5 @@
-"""What attn.dropout says of pairs, by NumPy: Philox 4x32-10 on the words that its
-documentation names."""
+"""What attn.dropout says of pairs, by NumPy: Philox 4x32-10 and 2x32-7 on the words
+that its documentation names."""
 
 import numpy
 
@@ -26,9 +26,16 @@ def philox(counter, key):
     return counter
 
 
-def _reversed(words):
-    """The lowest 32 bits in the other order."""
-    return sum((words >> n & 1) << (31 - n) for n in range(32))
+def philox2(counter, key):
+    """The two words of Philox 2x32-7 for arrays of two, and of one."""
+    counter = [numpy.asarray(word, numpy.uint64) for word in counter]
+    key = numpy.asarray(key, numpy.uint64)
+    mask = numpy.uint64(0xFFFFFFFF)
+    for _ in range(7):
+        product = numpy.uint64(0xD256D193) * counter[0]
+        counter = [(product >> numpy.uint64(32)) ^ key ^ counter[1], product & mask]
+        key = key + numpy.uint64(0x9E3779B9) & mask
+    return counter
 
 
 def weights(p, seed, offset, b, h, i, j):
@@ -37,19 +44,21 @@ def weights(p, seed, offset, b, h, i, j):
     b, h, i, j = (numpy.asarray(x, numpy.int64) for x in (b, h, i, j))
     seed, offset = seed % (1 << 64), offset % (1 << 64)
     low = 0xFFFFFFFF
-    words = philox(
+    head = philox(
+        [offset & low, offset >> 32, h & low, b & low], [seed & low, seed >> 32]
+    )
+    words = philox2(
         [
-            j // 16 * 8 + j % 8,
-            i // 16 * 8 + i % 8,
-            offset & low,
-            (_reversed(b) ^ h) & low,
+            (i // 16 * 8 + i % 8).astype(numpy.uint64) ^ head[1],
+            (j // 16 * 8 + j % 8).astype(numpy.uint64) ^ head[2],
         ],
-        [seed & low, seed >> 32 ^ offset >> 32],
+        head[0],
     )
     words = numpy.stack(numpy.broadcast_arrays(*words))
-    which = numpy.broadcast_to(i // 8 % 2 * 2 + j // 8 % 2, words.shape[1:])
-    word = numpy.take_along_axis(words, which[None], 0)[0]
-    kept = word >= min(round(p * 2**32), 2**32 - 1)
+    which = numpy.broadcast_to(i // 8 % 2, words.shape[1:])
+    word = numpy.take_along_axis(words, which[None], 0)[0].astype(numpy.int64)
+    bits = word >> j // 8 % 2 * 16 & 0xFFFF
+    kept = bits >= min(round(p * 2**16), 2**16 - 1)
     return numpy.where(kept, 1 / (1 - p), 0)
 
 
@@ -69,6 +78,15 @@ _KNOWN = [
 ]
 
 
+_KNOWN_2 = [
+    ([0, 0], 0, [0x257A3673, 0xCD26BE2A]),
+    ([0xFFFFFFFF] * 2, 0xFFFFFFFF, [0xAB302C4D, 0x3DC9D239]),
+    ([0x243F6A88, 0x85A308D3], 0x13198A2E, [0xBEDBBE6B, 0xE4C770B3]),
+]
+
+
 def check_known():
+    for counter, key, words in _KNOWN_2:
+        assert [int(word) for word in philox2(counter, key)] == words
     for counter, key, words in _KNOWN:
         assert [int(word) for word in philox(counter, key)] == words

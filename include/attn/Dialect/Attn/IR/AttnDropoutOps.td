@@ -17,23 +17,22 @@ def Attn_DropoutOp : Attn_Op<"dropout",
   let summary = "what dropout multiplies the probability of a pair by";
   let description = [{
     ```
-    factor = 0 if word < probability * 2^32, otherwise 1 / (1 - probability)
+    factor = 0 if bits < probability * 2^16, otherwise 1 / (1 - probability)
     ```
 
-    where `word` is one of the four words of Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), each an integer of 32 bits:
+    where `bits` are 16 of the 64 of Philox 2x32-7, whose key is of the head, from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", which finds no flaw in either):
 
     ```
-    key     = (low(seed), high(seed) ^ high(offset))
-    counter = (without_bit_3(j), without_bit_3(i), low(offset), low(h) ^ reversed(low(b)))
-    word    = philox(counter, key)[2 * bit_3(i) + bit_3(j)]
+    head  = philox4x32_10(counter = (low(offset), high(offset), low(h), low(b)), key = (low(seed), high(seed)))
+    words = philox2x32_7(counter = (without_bit_3(i) ^ head[1], without_bit_3(j) ^ head[2]), key = head[0])
+    bits  = (words[bit_3(i)] >> 16 * bit_3(j)) mod 2^16
     ```
 
-    `low` and `high` are the halves of 64 bits, `reversed(n)` has the 32 bits of `n` in the other order, `bit_3(n)` is `(n / 8) mod 2`, and `without_bit_3(n)` is `n / 16 * 8 + n mod 8`. So what is dropped depends on the seed, the
-    offset and the logical position of the pair alone: not on tiles, schedules, targets, or the direction. One call of Philox serves four pairs, `(i, j)`, `(i, j + 8)`,
+    `low` and `high` are the halves of 64 bits, `bit_3(n)` is `(n / 8) mod 2`, and `without_bit_3(n)` is `n / 16 * 8 + n mod 8`. So what is dropped depends on the seed, the
+    offset and the logical position of the pair alone: not on tiles, schedules, targets, or the direction. One call serves four pairs, `(i, j)`, `(i, j + 8)`,
     `(i + 8, j)` and `(i + 8, j + 8)`, which one thread holds of an accumulator of queries by keys, and of one of keys by queries.
 
-    Positions count modulo 2^32. Heads of batches share a word, `h` from its lowest bit on and `b` from its highest: all are different as long as the bits of the largest `b` and of the largest `h`
-    are 32 together at most. `probability * 2^32` is rounded to an integer below 2^32, half to even.
+    Positions, batches and heads count modulo 2^32. `probability * 2^16` is rounded to an integer below 2^16, half to even: the fraction of pairs that are dropped is within 2^-17 of the probability.
 
     Operands, each a scalar or of the shape of the result:
 
@@ -66,7 +65,7 @@ def Attn_DropoutOp : Attn_Op<"dropout",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The least word whose pair is kept, of 32 bits.
+    /// The least bits whose pair is kept, of 16.
     uint32_t getLeastKept();
     /// What the probability of a pair that is kept is multiplied by.
     double getScale();

@@ -13,25 +13,24 @@
 #include <array>
 
 namespace mlir::attn {
-
-/// What a seed and an offset become: the word of the counter, and the key of
-/// each round.
+/// What a head of a batch becomes: words that those of a query and of a key are
+/// mixed with, and the key of each round.
 struct DropoutKeys {
-  Value offset;
-  std::array<std::pair<Value, Value>, 10> rounds;
+  Value query, key;
+  std::array<Value, 7> rounds;
 };
-DropoutKeys emitDropoutKeys(ImplicitLocOpBuilder &b, Value seed, Value offset);
+/// By Philox 4x32-10. Of each operand numbers of 32 or 64 bits, or indices.
+DropoutKeys emitDropoutKeys(ImplicitLocOpBuilder &b, Value seed, Value offset,
+                            Value batch, Value head);
 
-/// The words of Philox 4x32-10.
-std::array<Value, 4> emitPhilox(ImplicitLocOpBuilder &b,
-                                std::array<Value, 4> counter,
-                                const DropoutKeys &keys);
+/// The words of Philox 2x32-7 for groups of queries and of keys.
+std::array<Value, 2> emitDropoutWords(ImplicitLocOpBuilder &b, Value query,
+                                      Value key, const DropoutKeys &keys);
 
-/// The words of the counter of a batch and a head, and of a position.
-Value emitDropoutHead(ImplicitLocOpBuilder &b, Value batch, Value head);
+/// The group of a position, both words.
 Value emitDropoutGroup(ImplicitLocOpBuilder &b, Value position);
 
-/// The factor of a pair from its word.
+/// The factor of a pair from a word whose upper half is of the pair.
 Value emitDropoutFactor(ImplicitLocOpBuilder &b, DropoutOp op, Value word);
 
 /// All of it, in place of `op` on `operands`: one call for each pair.

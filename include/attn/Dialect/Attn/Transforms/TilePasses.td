@@ -138,8 +138,8 @@ def AttnTilePass : Pass<"attn-tile"> {
 def AttnExpandDropoutPass : Pass<"attn-expand-dropout"> {
   let summary = "make arithmetic of dropout";
   let description = [{
-    Each `attn.dropout`, on numbers or vectors, becomes arithmetic on integers of 32 bits, with a call of Philox for each pair: ten rounds of two products of 64 bits. What is the same for all pairs
-    stays numbers. A kernel of a GPU does without this pass; its threads compute four pairs by one call.
+    Each `attn.dropout`, on numbers or vectors, becomes arithmetic on integers of 32 bits, with a call of Philox for each pair: seven rounds of one product of 64 bits. What is the same for all pairs
+    of a head stays numbers. A kernel of a GPU does without this pass; its threads compute four pairs by one call.
 
     Postcondition: no `attn.dropout` is left.
 
