@@ -183,15 +183,17 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   }
   // Scores take the registers of that, and those of blocks with weights.
   bool hasBoth = getWeight(op) && changesScores(op);
-  bool isLate = op.getScore().empty() && gradient.getOutOf(kGradQuery);
+  bool isLate = !changesScores(op) && gradient.getOutOf(kGradQuery);
   if (queryKeyDim == 128 && valueDim <= 128) {
     if (isLate)
       add(128, 80, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);
-    // Weighted probabilities are held beside the others.
-    if (!getWeight(op))
+    if (!hasBoth)
       add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
-    add(128, hasBoth ? 48 : 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3)
-        .isLastResort = !schedules.empty();
+    add(128, 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3).isLastResort =
+        !hasBoth;
+    if (hasBoth)
+      add(128, 48, 2, 240, 1, plain, {"exp", last}, 5.0, 40.0e-3).isLastResort =
+          true;
   } else if (dim <= 64 && !hasBoth) {
     if (isLate)
       add(128, 128, 2, 240, 1, late, {"exp", last}, 5.0, 19.0e-3);
