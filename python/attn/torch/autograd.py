@@ -36,8 +36,11 @@ class Attention(_compat.OuterFunction):
         *tensors, out, lse = ctx.saved_tensors
         d_out = torch.zeros_like(out) if d_out is None else d_out
         d_lse = torch.zeros_like(lse) if d_lse is None else d_lse
+        # Where nobody differentiates or transforms what follows, as usual, it is no
+        # function: PyTorch asks for the signature of one at each call.
+        is_plain = not torch.is_grad_enabled() and not _compat.is_transformed()
         gradients = iter(
-            _Gradient.apply(
+            (_Gradient.forward if is_plain else _Gradient.apply)(
                 *(ctx.kernels, ctx.needs_input_grad[1:]),
                 *(out, lse, d_out, d_lse),
                 *tensors,

@@ -137,7 +137,7 @@ def sdpa(
             _fold(x, (*outer, *x.shape[x.dim() - 2 - heads : -2]))
             for x in (query, key, value)
         )
-    elif not enable_gqa:
+    elif not enable_gqa and not lead == key.shape[:2] == value.shape[:2]:
         # What PyTorch broadcasts and kernels do not: all but a batch of 1.
         outer = _broadcast(query.shape[:2], key.shape[:2], value.shape[:2])
         if query.shape[:2] != outer:
