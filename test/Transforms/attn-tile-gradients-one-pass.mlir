@@ -24,7 +24,8 @@
 // CHECK: scf.for %{{.*}} = %c0 to %[[TILE]] step
 // CHECK: arith.maxsi %{{.*}} : i32
 
-// Two heads of queries share a head of keys: blocks of both are one loop.
+// Two heads of queries share a head of keys: blocks of both are one loop, the
+// same block of either before the next one.
 // Whether a block is full is asked of the rows of the whole work tile, as a partition, which has but some, could not have as many.
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %[[OWN:.*]]) in {{.*}} -> (tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>) {
 // CHECK: %[[FIRST:.*]] = arith.muli %[[OWN]], %c128
@@ -34,7 +35,9 @@
 // CHECK: %[[WHOLE:.*]] = arith.cmpi sge, %[[ROWS]], %c128
 // CHECK: attn.tile_loop
 // CHECK: full(
-// CHECK: affine.delinearize_index %{{.*}} into (%{{.*}}) : index, index
+// CHECK: %[[PLACE:.*]]:2 = affine.delinearize_index %{{.*}} into (256) : index, index
+// CHECK: %[[BLOCK:.*]] = arith.addi %{{.*}}, %[[PLACE]]#0
+// CHECK: arith.muli %[[BLOCK]], %c128
 // CHECK: arith.andi %[[WHOLE]], %
 // CHECK: attn.step @load_q
 // CHECK: vector.transfer_read %[[LSE]]

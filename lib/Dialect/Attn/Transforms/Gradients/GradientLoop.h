@@ -36,10 +36,10 @@ struct SharedSums {
   SmallVector<CaptureSum> captures;
 };
 
-/// Pairs of a batch and a head whose queries a work tile of keys meets: so
-/// many, and of each batch so many heads, from the first ones on.
+/// The batches and heads whose queries a work tile of keys meets: so many
+/// batches, or null for one, and so many heads of each, from the first ones on.
 struct SharingHeads {
-  Value count, heads, firstBatch, firstHead;
+  Value batches, heads, firstBatch, firstHead;
 };
 
 class GradientLoop {

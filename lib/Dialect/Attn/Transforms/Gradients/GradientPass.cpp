@@ -36,27 +36,32 @@ void GradientLoop::setOthers(const SharingHeads &heads) {
 }
 
 /// Sets which tile of which head is at a position of the loop, and gives its
-/// first row. Of a head there are so many positions, from `lower` on.
+/// first row: the first tile, at `lower`, of all heads, then the next one. So
+/// work tiles of fewer Q blocks meet the same ones in the same order as others,
+/// and none that has a turn to wait for has to wait longer at each head.
+/// `positions` are those of a tile in the heads of one batch.
 Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   Value size = createIndex(builder, loc, numOther);
-  Value first = position;
-  if (sharing) {
-    SmallVector<Value> extents = {positions};
-    if (sharing->heads != sharing->count)
-      extents.insert(extents.begin(), sharing->heads);
-    auto place = affine::AffineDelinearizeIndexOp::create(
-        builder, loc, position, extents, /*hasOuterBound=*/false);
-    unsigned number = 0;
-    otherBatch = sharing->firstBatch;
-    if (extents.size() > 1)
-      otherBatch = arith::AddIOp::create(builder, loc, otherBatch,
-                                         place.getResult(number++));
-    otherHead = arith::AddIOp::create(builder, loc, sharing->firstHead,
-                                      place.getResult(number++));
-    first = arith::AddIOp::create(builder, loc, lower, place.getResult(number));
+  if (!sharing) {
+    otherTile = arith::DivUIOp::create(builder, loc, position, size);
+    return position;
   }
-  otherTile = arith::DivUIOp::create(builder, loc, first, size);
-  return first;
+  SmallVector<Value> extents = {positions};
+  if (sharing->batches)
+    extents.insert(extents.begin(), sharing->batches);
+  auto place = affine::AffineDelinearizeIndexOp::create(
+      builder, loc, position, extents, /*hasOuterBound=*/false);
+  otherBatch = sharing->firstBatch;
+  if (sharing->batches)
+    otherBatch =
+        arith::AddIOp::create(builder, loc, otherBatch, place.getResult(1));
+  otherHead = arith::AddIOp::create(
+      builder, loc, sharing->firstHead,
+      arith::DivUIOp::create(builder, loc, place.getResults().back(), size));
+  otherTile = arith::AddIOp::create(
+      builder, loc, arith::DivUIOp::create(builder, loc, lower, size),
+      place.getResult(0));
+  return arith::MulIOp::create(builder, loc, otherTile, size);
 }
 
 /// Numbers of a Q block.
@@ -302,9 +307,12 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
     Value tiles = arith::CeilDivUIOp::create(
         builder, loc, arith::SubIOp::create(builder, loc, upper, lower),
         numOthers);
-    positions = arith::MulIOp::create(builder, loc, tiles, numOthers);
+    positions =
+        builder.createOrFold<arith::MulIOp>(loc, sharing->heads, numOthers);
     begin = zero;
-    end = arith::MulIOp::create(builder, loc, sharing->count, positions);
+    end = arith::MulIOp::create(builder, loc, tiles, positions);
+    if (sharing->batches)
+      end = arith::MulIOp::create(builder, loc, end, sharing->batches);
   }
   Value isWhole = emitIsWhole();
   auto loop = TileLoopOp::create(builder, loc, begin, end, numOther, carried);

@@ -265,22 +265,17 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
   auto get = [&](Value tensor, unsigned dim) {
     return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
   };
-  Value batches = get(op.getQuery(), query.b),
-        keyBatches = get(op.getKey(), key.b);
-  Value group = emitGroup(builder, op);
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value isShared = builder.createOrFold<arith::CmpIOp>(
-      loc, arith::CmpIPredicate::eq, keyBatches, one);
-  Value count =
-      builder.createOrFold<arith::SelectOp>(loc, isShared, batches, one);
-  bool ofOneBatch = haveOwnBatches(op);
   SharingHeads heads;
-  heads.heads = group;
-  heads.count = ofOneBatch
-                    ? group
-                    : builder.createOrFold<arith::MulIOp>(loc, count, group);
+  heads.heads = emitGroup(builder, op);
+  if (!haveOwnBatches(op)) {
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    Value isShared = builder.createOrFold<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::eq, get(op.getKey(), key.b), one);
+    heads.batches = builder.createOrFold<arith::SelectOp>(
+        loc, isShared, get(op.getQuery(), query.b), one);
+  }
   heads.firstBatch = rows.batch;
-  heads.firstHead = arith::MulIOp::create(builder, loc, rows.head, group);
+  heads.firstHead = arith::MulIOp::create(builder, loc, rows.head, heads.heads);
   return heads;
 }
 
