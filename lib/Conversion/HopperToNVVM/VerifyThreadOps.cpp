@@ -100,7 +100,8 @@ static LogicalResult verifyElementwise(Operation *op) {
     std::optional<Fragment> fragment = Fragment::get(type);
     return fragment && fragment->isPacked();
   };
-  if (isa<arith::TruncFOp>(op))
+  // Pairs of them have an instruction.
+  if (isa<arith::TruncFOp, arith::MulFOp>(op))
     return success();
   for (Type type : op->getOperandTypes()) {
     if (!isPacked(type))

@@ -220,7 +220,8 @@ Value GradientLoop::multiply(StringRef name, Value rows, Value columns) {
 
 Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
   return emitStep(builder, loc, name, [&] {
-    return contractTiles(builder, loc, rows, columns, acc,
+    return contractTiles(builder, loc, rows,
+                         convertTile(builder, loc, columns, accType), acc,
                          /*isTransposed=*/true);
   });
 }
