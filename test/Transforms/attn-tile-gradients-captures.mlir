@@ -91,3 +91,34 @@ func.func @captures(%q: !q, %l: !l, %dense: tensor<?x4x?x?xf32>, %rows: tensor<4
       }
   return %d#0, %d#1, %d#2, %d#3, %d#4, %d#5 : tensor<?x4x?x?xf32>, tensor<4x?xbf16>, tensor<?xf32>, tensor<f32>, tensor<?xf32>, tensor<?xf32>
 }
+
+// Where dx is ds, pairs of probability 0 are left out at once, unless a
+// contribution is ds, which leaves them out itself.
+// CHECK-LABEL: func @slope
+// CHECK: attn.step @ds
+// CHECK: %[[COUNTED:.*]] = arith.select
+// CHECK: %[[GIVEN:.*]] = arith.mulf %[[COUNTED]]
+// CHECK: attn.scatter exact %[[GIVEN]]
+// CHECK: attn.yield %[[COUNTED]]
+func.func @slope(%q: !q, %l: !l, %slopes: tensor<4xf32>, %d0: !q, %d1: tensor<4xf32>) -> (!q, tensor<4xf32>) {
+  %d:2 = attn.attention_grad wrt(q, 0)
+      ins(%q, %q, %q, %q, %l, %q : !q, !q, !q, !q, !l, !q)
+      captures(%slopes : tensor<4xf32>)
+      outs(%d0, %d1 : !q, tensor<4xf32>)
+      score(%s, %b, %h, %i, %j, %w0) {
+        %w = tensor.extract %w0[%h] : tensor<4xf32>
+        %n = arith.index_cast %j : index to i32
+        %x = arith.sitofp %n : i32 to f32
+        %a = arith.mulf %w, %x : f32
+        %y = arith.addf %s, %a : f32
+        attn.yield %y : f32
+      }
+      adjoint(%s, %ds, %b, %h, %i, %j, %w0) {
+        %n = arith.index_cast %j : index to i32
+        %x = arith.sitofp %n : i32 to f32
+        %g = arith.mulf %ds, %x : f32
+        attn.contribute %g to %w0[%h] : f32, tensor<4xf32>
+        attn.yield %ds : f32
+      }
+  return %d#0, %d#1 : !q, tensor<4xf32>
+}

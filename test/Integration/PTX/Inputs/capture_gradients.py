@@ -38,7 +38,7 @@ func.func @gradients({arguments}) -> ({results}) {{
     }}{mask}
     adjoint(%x0, %ds, %b, %h, %i, %j, {names}) {{
 {adjoint}
-      attn.yield %dx : f32
+      attn.yield {dx} : f32
     }}
   return {values} : {results}
 }}
@@ -251,7 +251,6 @@ def _program(options):
             last = one
     adjoint += contributions
     adjoint += ["      %zero = arith.constant 0.0 : f32"]
-    adjoint += [f"      %dx = arith.addf {factor}, %zero : f32"]
     if "composed" in options.forms:
         names.append("%bucket")
         types.append("tensor<?xi32>")
@@ -281,6 +280,7 @@ def _program(options):
         inits.append(f"  %{name} = tensor.empty({', '.join(extents)}) : {type_}")
     mask = _MASKS[options.mask].format(names=", ".join(names)) if options.mask else ""
     return _PROGRAM.format(
+        dx=factor,
         heads="?" if options.dynamic else options.heads,
         key_heads="?" if options.dynamic else options.key_heads,
         dim=options.dim,

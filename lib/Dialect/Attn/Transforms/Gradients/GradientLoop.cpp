@@ -267,6 +267,14 @@ FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
       results.push_back(into);
     return results;
   }
+  // If dx is ds, at once, so that which pairs these are is not needed any more
+  // behind contributions. One that is ds itself has the same select.
+  Value given = op.getAdjoint().getArgument(kAdjointGradient);
+  bool isAtOnce =
+      op.getAdjoint().front().getTerminator()->getOperand(0) == given &&
+      llvm::none_of(given.getUsers(), llvm::IsaPred<ContributeOp>);
+  if (isAtOnce)
+    ds = unlessNone(ds);
   Value ones = arith::ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(cast<VectorType>(isNone.getType()),
@@ -287,7 +295,8 @@ FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
       reverse.run(op.getAdjoint(), arguments, isSome);
   if (failed(adjoint))
     return failure();
-  results.push_back(unlessNone(reverse.broadcast(*adjoint, TileKind::Tile)));
+  Value dx = reverse.broadcast(*adjoint, TileKind::Tile);
+  results.push_back(isAtOnce ? dx : unlessNone(dx));
   if (into)
     results.push_back(reverse.getContributions());
   return results;
