@@ -141,6 +141,23 @@ func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wid
   return %d : !wide
 }
 
+// Of 96, the second warpgroup has 32, and 32 columns of zeros, which are added to a buffer of 128 and not read.
+// CHECK-LABEL: func @fewer_columns
+// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x128x96xf32, #hopper.fragment_order<m = 3, n = 4>>
+// CHECK: attn.accumulate add {{.*}} : vector<96x96xf32>, memref<2x4x?x128x96xf32,
+// KERNEL: gpu.func @fewer_columns_behind0
+// KERNEL-COUNT-8: vector.transfer_read {{.*}} memref<2x4x?x12288xf32>, vector<4xf32>
+// KERNEL: gpu.func @fewer_columns(
+// KERNEL: hopper.own_columns %{{.*}} : <128x96xbf16> -> <128x64xbf16>
+// KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x2x6144xf32>
+!odd = tensor<2x4x?x96xbf16>
+func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !odd, %dq: !odd) -> !odd {
+  %d = attn.attention_grad wrt(q)
+    ins(%q, %k, %v, %o, %l, %do : !odd, !odd, !odd, !odd, !l, !odd)
+    outs(%dq : !odd) attributes {nondeterministic}
+  return %d : !odd
+}
+
 // Of two partitions, both add columns of dq in parts.
 // CHECK-LABEL: func @parts
 // CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x64x256xf32, #hopper.fragment_order<m = 3, n = 4>>

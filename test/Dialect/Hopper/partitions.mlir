@@ -89,6 +89,16 @@ func.func @fragments(%ds: !hopper.channel<2x80x128xbf16>, %p: !hopper.channel<1x
   return
 }
 
+// The last 32 columns are what fills 128 bytes.
+// CHECK-LABEL: func.func @fewer_columns
+func.func @fewer_columns(%k: !hopper.tile<64x96xbf16>, %wg: index) {
+  // CHECK: hopper.own_columns %{{.*}} : <64x96xbf16> -> <64x64xbf16>
+  %own = hopper.own_columns %k : !hopper.tile<64x96xbf16> -> !hopper.tile<64x64xbf16>
+  // CHECK: hopper.columns %{{.*}}[%{{.*}}] : <64x96xbf16> -> <64x64xbf16>
+  %half = hopper.columns %k[%wg] : !hopper.tile<64x96xbf16> -> !hopper.tile<64x64xbf16>
+  return
+}
+
 // CHECK-LABEL: func.func @products
 func.func @products(%ds: !hopper.tile<64x64xbf16>, %k: !hopper.tile<64x256xbf16>, %wg: index) {
   hopper.warp_specialize partition @compute registers(240) {

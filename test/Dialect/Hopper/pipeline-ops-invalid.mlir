@@ -127,8 +127,8 @@ func.func @dot_rows(%q: !hopper.tile<128x64xbf16>, %k: !hopper.tile<64x64xbf16>)
 // -----
 
 func.func @own_columns(%tile: !hopper.tile<64x96xbf16>) {
-  // expected-error @+1 {{expects 64 columns of the source, but got '!hopper.tile<64x64xbf16>'}}
-  %x = hopper.own_columns %tile : !hopper.tile<64x96xbf16> -> !hopper.tile<64x64xbf16>
+  // expected-error @+1 {{expects 64 columns of the source, but got '!hopper.tile<64x32xbf16>'}}
+  %x = hopper.own_columns %tile : !hopper.tile<64x96xbf16> -> !hopper.tile<64x32xbf16>
   return
 }
 

@@ -68,10 +68,11 @@ private:
   KernelValues &values;
   Location loc;
   IntBuilder ib;
-  /// Whether rows of the tile are rows of instructions; the extents of a block,
-  /// and how many rows of it an iteration has, from the first one on.
+  /// Whether rows of the tile are rows of instructions; the extent of a block in
+  /// n, how many rows of it an iteration has, from the first one on, and their
+  /// columns.
   bool rowsAreM = false;
-  int64_t numM = 0, numN = 0, numRows = 0;
+  int64_t numN = 0, numRows = 0, numColumns = 0;
   Value firstRow;
   /// The buffer, and where the block is in it.
   Value buffer;
@@ -86,7 +87,7 @@ vector::TransferReadOp mlir::attn::findTileRead(scf::ForallOp loop) {
   return {};
 }
 
-/// What is read has whole pieces, and all columns.
+/// What is read has whole pieces, from the first column on.
 LogicalResult FragmentIteration::match() {
   auto type = dyn_cast<MemRefType>(read.getBase().getType());
   auto order = type ? dyn_cast<hopper::FragmentOrderAttr>(type.getLayout())
@@ -101,22 +102,25 @@ LogicalResult FragmentIteration::match() {
   rowsAreM = order && rows == order.getM();
   VectorType vector = read.getVectorType();
   int64_t unit = rowsAreM ? kWarpRows : kColumns;
+  int64_t columnUnit = rowsAreM ? kColumns : kWarpRows;
   bool isMatch = order && operand && vector.getElementType().isF32() &&
                  !read.hasOutOfBoundsDim() && !read.getMask() &&
                  (rowsAreM ? columns == order.getN()
                            : rows == order.getN() && columns == order.getM()) &&
                  matchPattern(read.getIndices()[columns], m_Zero()) &&
-                 vector.getDimSize(1) == type.getDimSize(columns) &&
+                 vector.getDimSize(1) % columnUnit == 0 &&
                  vector.getDimSize(0) % unit == 0 &&
                  type.getDimSize(rows) % vector.getDimSize(0) == 0;
   if (!isMatch)
     return read.emitError("expects rows of a tile to be read from a buffer in "
-                          "the order of fragments, all of their columns and "
-                          "multiples of ")
-           << unit << otherTarget;
-  numM = type.getDimSize(order.getM());
+                          "the order of fragments, from their first column "
+                          "on, multiples of ")
+           << unit << " rows and of " << columnUnit << " columns"
+           << otherTarget;
+  int64_t numM = type.getDimSize(order.getM());
   numN = type.getDimSize(order.getN());
   numRows = vector.getDimSize(0);
+  numColumns = vector.getDimSize(1);
   for (auto [dim, index] : llvm::enumerate(read.getIndices())) {
     FailureOr<Value> value = values.getScalar(index);
     if (failed(value))
@@ -174,7 +178,7 @@ Piece FragmentIteration::emitPiece(Value number) {
   };
   SmallVector<int64_t> order[2];
   if (rowsAreM) {
-    auto [rest, columns] = split(number, numN / kColumns);
+    auto [rest, columns] = split(number, numColumns / kColumns);
     auto [part, lane] = split(rest, kWarpRows / 2);
     Value warpRows = ib.add(ib.div(firstRow, c(kWarpRows)), part);
     piece.row = ib.add(ib.mul(part, c(kWarpRows)), lane);
@@ -192,7 +196,7 @@ Piece FragmentIteration::emitPiece(Value number) {
           vector::ShuffleOp::create(builder, loc, all, all, order[r]);
     return piece;
   }
-  auto [rest, warpRows] = split(number, numM / kWarpRows);
+  auto [rest, warpRows] = split(number, numColumns / kWarpRows);
   auto [part, quad] = split(rest, kColumns / 2);
   Value columns = ib.add(ib.div(firstRow, c(kColumns)), part);
   piece.row = ib.add(ib.mul(part, c(kColumns)), ib.mul(quad, c(2)));
@@ -321,9 +325,8 @@ LogicalResult FragmentIteration::emit() {
   if (failed(match()))
     return failure();
   Value lane = ib.fromIndex(gpu::LaneIdOp::create(builder, loc, IntegerAttr()));
-  int64_t columns = rowsAreM ? numN : numM;
   int64_t numPieces =
-      numRows * columns / (rowsAreM ? 2 * kColumns : 2 * kWarpRows);
+      numRows * numColumns / (rowsAreM ? 2 * kColumns : 2 * kWarpRows);
   for (int64_t first = 0; first < numPieces; first += hopper::kWarpThreads) {
     Value number = ib.add(lane, ib.constant(first));
     OpBuilder::InsertionGuard guard(builder);

@@ -115,7 +115,9 @@ FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
   if (!own || !across || !matchPattern(product.getAcc(), m_AnyZeroFloat()))
     return product.emitError("expects the product over rows of the work tile "
                              "to be one of tiles, from zero, on a GPU");
-  if (type.getDimSize(1) != schedule.getTileM())
+  // The last warpgroup may have fewer, and zeros behind them.
+  if (llvm::alignTo(type.getDimSize(1), hopper::kWarpgroupRows) !=
+      static_cast<uint64_t>(schedule.getTileM()))
     return product.emitError("expects ")
            << schedule.getTileM() << " columns of the product over rows of the "
            << "work tile, 64 for each warpgroup, but got "

@@ -37,7 +37,9 @@ static std::optional<int64_t> getPart(AccumulateOp op,
   int64_t size = tile.getDimSize(0);
   if (dims[0] != order.getN() || dims[1] != order.getM() || m != 0 || !n ||
       *n % size != 0 || into.getDimSize(dims[0]) % size != 0 ||
-      into.getDimSize(dims[1]) != tile.getDimSize(1) ||
+      into.getDimSize(dims[1]) !=
+          static_cast<int64_t>(
+              llvm::alignTo(tile.getDimSize(1), hopper::kWarpgroupRows)) ||
       !isSharedOut(op.getVector()))
     return std::nullopt;
   return *n / size;

@@ -184,11 +184,14 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   // Scores take the registers of that, and those of blocks with weights.
   bool hasBoth = getWeight(op) && changesScores(op);
   bool isLate = !changesScores(op) && gradient.getOutOf(kGradQuery);
-  if (queryKeyDim == 128 && valueDim <= 128) {
+  if (queryKeyDim > 64 && queryKeyDim <= 128 && queryKeyDim % 16 == 0 &&
+      valueDim <= 128) {
+    // The columns of dq are shared out, of which there are 128 in shared memory.
+    int64_t numQueries = dim <= 96 && !getWeight(op) ? 96 : 80;
     if (isLate)
-      add(128, 80, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);
+      add(128, numQueries, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);
     if (!hasBoth)
-      add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
+      add(128, numQueries, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
     add(128, 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3).isLastResort =
         !hasBoth;
     if (hasBoth)

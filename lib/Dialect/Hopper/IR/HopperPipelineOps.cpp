@@ -502,7 +502,6 @@ LogicalResult OwnRowsOp::verify() {
 LogicalResult OwnColumnsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
   if (source.isVector() || result.getColumns() != kWarpgroupRows ||
-      source.getColumns() % kWarpgroupRows != 0 ||
       getElementBytes(source.getElementType()) != 2 ||
       result.getRows() != source.getRows() ||
       result.getParentRows() != source.getParentRows() ||

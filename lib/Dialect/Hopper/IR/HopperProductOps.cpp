@@ -25,7 +25,7 @@ LogicalResult ColumnsOp::verify() {
   int64_t least = getChunkColumns(source.getElementType());
   if (source.isVector() || result.isVector() ||
       result.getColumns() % least != 0 ||
-      source.getColumns() % result.getColumns() != 0 ||
+      llvm::alignTo(source.getColumns(), least) % result.getColumns() != 0 ||
       result.getRows() != source.getRows() ||
       result.getElementType() != source.getElementType() ||
       result.getParentRows() != source.getParentRows())

@@ -32,7 +32,8 @@ def Hopper_RowsOp : Hopper_Op<"rows", [Pure]> {
 def Hopper_ColumnsOp : Hopper_Op<"columns", [Pure]> {
   let summary = "some columns of a tile";
   let description = [{
-    The C columns from column `C * index` on, of as many as the result has.
+    The C columns from column `C * index` on, of as many as the result has. Those behind the last column of the source fill its last 128 bytes of a row,
+    which a copy of a tensor fills with zeros.
 
     ```mlir
     %c = hopper.columns %t[%wg] : !hopper.tile<128x128xbf16> -> !hopper.tile<128x64xbf16>

@@ -111,8 +111,10 @@ SharedSums QueryLoops::emitBefore() {
     shared.areColumns = numQueries != op.getScheduleAttr().getTileM();
     SmallVector<int64_t> shape = {numQueries, columns};
     if (shared.areColumns)
-      std::swap(shape[0], shape[1]);
-    // Of those, which are the first dimension in a block, each part has some.
+      shape = {static_cast<int64_t>(llvm::alignTo(
+                   columns, op.getScheduleAttr().getPartitionRows())),
+               numQueries};
+    // Of those, which are the first dimension in a block, each part has as many.
     shared.sums = allocate(shape, accType, [&](ArrayRef<int64_t> all) {
       return op.getScheduleAttr().getSumLayout(all, /*m=*/3, /*n=*/4);
     });
