@@ -5,6 +5,7 @@
 #include "ScalarMath.h"
 #include "Threads/ThreadPatterns.h"
 #include "attn/Conversion/HopperToNVVM/Passes.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -239,6 +240,12 @@ static LogicalResult lowerPartitions(gpu::GPUFuncOp op, bool accurateTanh) {
   kernel.numThreads = hopper::PartitionLayout(specialize).getNumThreads();
   if (failed(kernel.shared.assign(specialize)))
     return failure();
+  int64_t most = getTarget(op).getCtaShared();
+  if (kernel.shared.getBytes() > most)
+    return op.emitError("expects at most ")
+           << most << " bytes of shared memory for a CTA, but got "
+           << kernel.shared.getBytes()
+           << "; a schedule with fewer stages or smaller tiles takes less";
   describe(kernel, kernel.numThreads, specialize.getCtasPerSm());
   emitKernelStart(kernel);
   emitPartitionStarts(kernel);

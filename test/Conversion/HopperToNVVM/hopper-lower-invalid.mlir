@@ -312,3 +312,16 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error@+1 {{expects at most 232448 bytes of shared memory for a CTA, but got 525312; a schedule with fewer stages or smaller tiles takes less}}
+  gpu.func @f() kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    %tile = hopper.create_tile : !hopper.tile<1024x256xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+    }
+    gpu.return
+  }
+}

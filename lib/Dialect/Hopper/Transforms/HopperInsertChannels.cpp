@@ -299,17 +299,10 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
 }
 
 /// Writes the steps of a loop in the order in which they run for one block, in
-/// which what one of them gets is there for those behind it. With one partition
-/// that computes they are in an order of that kind as they are.
+/// which what one of them gets is there for those behind it.
 static void sortSteps(PipelinedForOp loop) {
-  SmallVector<Operation *> steps;
-  llvm::SmallSetVector<StringRef, 4> partitions;
-  for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
-    steps.push_back(step);
-    partitions.insert(step.getPartition());
-  }
-  constexpr size_t loadAndCompute = 2;
-  if (partitions.size() <= loadAndCompute || llvm::is_sorted(steps, runsBefore))
+  SmallVector<Operation *> steps(loop.getBlock()->getOps<hopper::StepOp>());
+  if (llvm::is_sorted(steps, runsBefore))
     return;
   llvm::sort(steps, runsBefore);
   for (Operation *step : steps)
