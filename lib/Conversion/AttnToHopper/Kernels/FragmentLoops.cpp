@@ -68,9 +68,9 @@ private:
   KernelValues &values;
   Location loc;
   IntBuilder ib;
-  /// Whether rows of the tile are rows of instructions; the extent of a block in
-  /// n, how many rows of it an iteration has, from the first one on, and their
-  /// columns.
+  /// Whether rows of the tile are rows of instructions; the extent of a block
+  /// in n, how many rows of it an iteration has, from the first one on, and
+  /// their columns.
   bool rowsAreM = false;
   int64_t numN = 0, numRows = 0, numColumns = 0;
   Value firstRow;

@@ -186,7 +186,8 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   bool isLate = !changesScores(op) && gradient.getOutOf(kGradQuery);
   if (queryKeyDim > 64 && queryKeyDim <= 128 && queryKeyDim % 16 == 0 &&
       valueDim <= 128) {
-    // The columns of dq are shared out, of which there are 128 in shared memory.
+    // The columns of dq are shared out, of which there are 128 in shared
+    // memory.
     int64_t numQueries = dim <= 96 && !getWeight(op) ? 96 : 80;
     if (isLate)
       add(128, numQueries, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);

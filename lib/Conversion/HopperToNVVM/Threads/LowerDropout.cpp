@@ -69,8 +69,8 @@ lowerDropoutOfGroups(DropoutOp op, Operands<DropoutOp> in, ThreadBuilder &b) {
     int64_t query = i->getGroup(e), key = j->getGroup(e);
     auto [it, isNew] = groups.try_emplace({query, key});
     if (isNew)
-      it->second = emitDropoutWords(b, i->emitWord(b, query),
-                                    j->emitWord(b, key), keys);
+      it->second =
+          emitDropoutWords(b, i->emitWord(b, query), j->emitWord(b, key), keys);
     Value word = it->second[i->getBit(e)];
     if (!j->getBit(e))
       word = arith::ShLIOp::create(

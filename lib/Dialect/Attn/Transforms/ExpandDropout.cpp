@@ -96,8 +96,8 @@ std::array<Value, 2> mlir::attn::emitDropoutWords(ImplicitLocOpBuilder &b,
         second = w.make<arith::XOrIOp>(key, keys.key);
   for (Value round : keys.rounds) {
     Value product = w.multiply(first, 0xD256D193);
-    first = w.make<arith::XOrIOp>(
-        w.make<arith::XOrIOp>(w.high(product), round), second);
+    first = w.make<arith::XOrIOp>(w.make<arith::XOrIOp>(w.high(product), round),
+                                  second);
     second = w.low(product);
   }
   return {first, second};
@@ -115,8 +115,9 @@ Value mlir::attn::emitDropoutGroup(ImplicitLocOpBuilder &b, Value position) {
 Value mlir::attn::emitDropoutFactor(ImplicitLocOpBuilder &b, DropoutOp op,
                                     Value word) {
   Words w{b};
-  Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, word,
-                                       w.constant(word, op.getLeastKept() << 16));
+  Value isKept =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, word,
+                            w.constant(word, op.getLeastKept() << 16));
   auto element = cast<FloatType>(getElementTypeOrSelf(op.getType()));
   auto splat = [&](double value) {
     return w.constant(word, b.getFloatAttr(element, value));
@@ -128,17 +129,17 @@ Value mlir::attn::emitDropout(ImplicitLocOpBuilder &b, DropoutOp op,
                               ValueRange operands) {
   Words w{b};
   DropoutOp::Adaptor in(operands);
-  DropoutKeys keys = emitDropoutKeys(b, in.getSeed(), in.getOffset(),
-                                     in.getB(), in.getH());
+  DropoutKeys keys =
+      emitDropoutKeys(b, in.getSeed(), in.getOffset(), in.getB(), in.getH());
   Value i = w.toWord(in.getI()), j = w.toWord(in.getJ());
-  auto [even, odd] = emitDropoutWords(b, emitDropoutGroup(b, i),
-                                      emitDropoutGroup(b, j), keys);
+  auto [even, odd] =
+      emitDropoutWords(b, emitDropoutGroup(b, i), emitDropoutGroup(b, j), keys);
   Value isOdd = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::ne, w.makeWith<arith::AndIOp>(i, kDropoutDistance),
-      w.constant(i, 0));
+      b, arith::CmpIPredicate::ne,
+      w.makeWith<arith::AndIOp>(i, kDropoutDistance), w.constant(i, 0));
   if (isa<VectorType>(odd.getType()) && !isa<VectorType>(isOdd.getType()))
-    isOdd = vector::BroadcastOp::create(b, w.likeShape(odd, b.getI1Type()),
-                                        isOdd);
+    isOdd =
+        vector::BroadcastOp::create(b, w.likeShape(odd, b.getI1Type()), isOdd);
   Value word = arith::SelectOp::create(b, isOdd, odd, even);
   // 0 where the upper half is that of the key, and 16 elsewhere.
   Value shift = w.makeWith<arith::XOrIOp>(

@@ -114,7 +114,8 @@ SharedSums QueryLoops::emitBefore() {
       shape = {static_cast<int64_t>(llvm::alignTo(
                    columns, op.getScheduleAttr().getPartitionRows())),
                numQueries};
-    // Of those, which are the first dimension in a block, each part has as many.
+    // Of those, which are the first dimension in a block, each part has as
+    // many.
     shared.sums = allocate(shape, accType, [&](ArrayRef<int64_t> all) {
       return op.getScheduleAttr().getSumLayout(all, /*m=*/3, /*n=*/4);
     });
