@@ -100,8 +100,7 @@ static LogicalResult verifyElementwise(Operation *op) {
     std::optional<Fragment> fragment = Fragment::get(type);
     return fragment && fragment->isPacked();
   };
-  // Pairs of them have an instruction.
-  if (isa<arith::TruncFOp, arith::MulFOp>(op))
+  if (isa<arith::TruncFOp>(op))
     return success();
   for (Type type : op->getOperandTypes()) {
     if (!isPacked(type))

@@ -25,12 +25,6 @@
 // CHECK: llvm.fpext %[[F0]] : f16 to f32
 // CHECK: %[[F1:.*]] = llvm.extractelement %[[PAIR]][%c1_i32
 // CHECK: llvm.fpext %[[F1]] : f16 to f32
-
-// Both products of two registers are one instruction.
-// CHECK: %[[TWO:.*]] = llvm.bitcast %{{.*}} : i32 to vector<2xbf16>
-// CHECK: %[[PRODUCTS:.*]] = llvm.fmul %[[TWO]], %{{.*}} : vector<2xbf16>
-// CHECK: llvm.bitcast %[[PRODUCTS]] : vector<2xbf16> to i32
-// CHECK: llvm.fmul %{{.*}} : vector<2xf16>
 gpu.module @m {
   gpu.func @half(%a: memref<?x?xbf16, strided<[?, 1]>> {hopper.operand = 3 : i64}, %f: memref<?x?xf16, strided<[?, 1]>> {hopper.operand = 4 : i64}, %x: i32 {hopper.operand = 5 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
@@ -44,8 +38,6 @@ gpu.module @m {
       %1 = arith.extf %0 : vector<8x64xbf16> to vector<8x64xf32>
       %2 = attn.gather %f[%p, %j] mask %true : memref<?x?xf16, strided<[?, 1]>>, (index, vector<8x64xindex>), i1 -> vector<8x64xf16>
       %3 = arith.extf %2 : vector<8x64xf16> to vector<8x64xf32>
-      %4 = arith.mulf %0, %0 : vector<8x64xbf16>
-      %5 = arith.mulf %2, %2 : vector<8x64xf16>
     }
     gpu.return
   }

@@ -162,30 +162,12 @@ static FailureOr<Elements> lowerRounding(arith::TruncFOp op,
   return list;
 }
 
-/// Both products of two registers by one instruction.
-static FailureOr<Elements> lowerPackedMultiplication(arith::MulFOp op,
-                                                     Operands<arith::MulFOp> in,
-                                                     ThreadBuilder &b) {
-  if (!isPacked(op.getType()))
-    return failure();
-  auto pair = VectorType::get({2}, getElementTypeOrSelf(op.getType()));
-  auto unpack = [&](Value packed) -> Value {
-    return LLVM::BitcastOp::create(b, pair, packed);
-  };
-  Elements list;
-  for (auto [x, y] : llvm::zip_equal(in.getLhs(), in.getRhs()))
-    list.push_back(LLVM::BitcastOp::create(
-        b, b.getI32Type(), LLVM::FMulOp::create(b, unpack(x), unpack(y))));
-  return list;
-}
-
 void mlir::attn::populateElementwisePatterns(ThreadPatterns &patterns) {
   patterns.add(lowerConstant);
   patterns.add(lowerBroadcast);
   // In front of that for any operation.
   patterns.add(lowerSelect, /*benefit=*/2);
   patterns.add(lowerMultiplication, /*benefit=*/3);
-  patterns.add(lowerPackedMultiplication, /*benefit=*/4);
   patterns.add(lowerExtension, /*benefit=*/3);
   patterns.add(lowerRounding, /*benefit=*/3);
   patterns.addForAny(lowerElementwise);

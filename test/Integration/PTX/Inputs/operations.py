@@ -224,16 +224,6 @@ def _add_floats(table):
     for operation, function in binary.items():
         for rounding in ("", ".rn"):
             table[f"{operation}{rounding}.f32"] = (("f32", "f32"), function)
-    # Of two in each register. The product of two bf16 is exact in f32.
-    table["mul.bf16x2"] = (
-        ("b32", "b32"),
-        lambda a, b: _pack(
-            *(
-                to_bf16(from_bf16(a >> half) * from_bf16(b >> half))
-                for half in (16, 0)
-            )
-        ),
-    )
     table["max.f32"] = (("f32", "f32"), numpy.fmax)
     table["min.f32"] = (("f32", "f32"), numpy.fmin)
     # What they give if one is not a number.

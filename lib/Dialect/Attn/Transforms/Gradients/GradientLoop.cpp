@@ -220,8 +220,7 @@ Value GradientLoop::multiply(StringRef name, Value rows, Value columns) {
 
 Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
   return emitStep(builder, loc, name, [&] {
-    return contractTiles(builder, loc, rows,
-                         convertTile(builder, loc, columns, accType), acc,
+    return contractTiles(builder, loc, rows, columns, acc,
                          /*isTransposed=*/true);
   });
 }

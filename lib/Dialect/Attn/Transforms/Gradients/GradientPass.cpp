@@ -86,7 +86,7 @@ Value GradientLoop::multiplySums(StringRef name, Value dx, int64_t column,
     if (columns != attention.getQueryKeyDim())
       keys = vector::ExtractStridedSliceOp::create(
           builder, loc, keys, {column, 0}, {columns, numOwn}, {1, 1});
-    Value lhs = keys, rhs = convertTile(builder, loc, dx, accType);
+    Value lhs = keys, rhs = dx;
     SmallVector<int64_t> shape = {columns, numOther};
     if (shared->areColumns) {
       std::swap(lhs, rhs);
@@ -138,17 +138,6 @@ void GradientLoop::emitSums(Value dx) {
     };
     (void)emitStep(builder, loc, "red" + part, add);
   }
-}
-
-/// Whether numbers of a type are as large, and as small, as those of another.
-static bool hasExponentsOf(Type type, Type other) {
-  auto getRange = [](Type type) {
-    const llvm::fltSemantics &numbers =
-        cast<FloatType>(type).getFloatSemantics();
-    return std::make_pair(-APFloat::semanticsMinExponent(numbers),
-                          APFloat::semanticsMaxExponent(numbers));
-  };
-  return getRange(type) == getRange(other);
 }
 
 FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
@@ -249,23 +238,18 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   SmallVector<Value> next;
   unsigned number = wanted.products;
   Value newValues;
-  if (wanted.values)
-    newValues = sum("dv", rows, weighted, carried[number]);
-  // Of rounded numbers, a product that is rounded is one instruction for two.
-  // What is rounded must have the exponents of f32, as differences are large
-  // where probabilities are small.
-  bool isNarrow = !hasScore && !isWeighted && hasExponentsOf(rounded, accType);
+  if (wanted.values) {
+    Value sums = carried[number];
+    newValues = emitStep(builder, loc, "dv", [&] {
+      return contractTiles(builder, loc, rows, extend(weighted), sums,
+                           /*isTransposed=*/true);
+    });
+  }
   auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
-    Value ofRow =
-        vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile);
-    if (isNarrow) {
-      Value difference = arith::SubFOp::create(builder, loc, dp, ofRow);
-      return SmallVector<Value>{
-          arith::MulFOp::create(builder, loc, p, round(difference))};
-    }
     Value wide = extend(p);
-    Value ds = emitScoreGradient(wide, isWeighted ? extend(weighted) : Value(),
-                                 dp, ofRow);
+    Value ds = emitScoreGradient(
+        wide, isWeighted ? extend(weighted) : Value(), dp,
+        vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
     if (!hasScore)
       return SmallVector<Value>{ds};
     // Diagonal d has the queries that are d - numOwn behind their keys.
