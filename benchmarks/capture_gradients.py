@@ -30,7 +30,7 @@ def make_forms(length, heads):
     """By name: what it reads, a score function, and the bias."""
 
     def bias(*shape):
-        return torch.randn(*shape, device="cuda", requires_grad=True)
+        return torch.randn(shape, device="cuda", requires_grad=True)
 
     row, column = bias(length), bias(length)
     head, scalar = bias(heads), bias()

@@ -17,7 +17,7 @@
 // RIGHT-NEXT: seed 1: {{[0-9]+}} steps,
 // WRONG: error: CTA {{[01]}}, warp {{[0-9]+}}: %r{{[0-9]+}} is a result of a product under way: {{[a-z]}}
 // ABOVE: wrong: o: max error 0
-// LARGE: error: a CTA has at most 232448 bytes of shared memory, not
+// LARGE: error: expects at most 232448 bytes of shared memory for a CTA, but got 295936
 // REJECTED: error: attn-run {{.*}}--schedule=nonsense
 
 !t = tensor<?x?x?x64xbf16>

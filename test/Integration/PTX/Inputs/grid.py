@@ -13,8 +13,6 @@ import tensors
 
 # CTAs that run at the same time.
 _AT_ONCE = 2
-# Of a CTA on compute capability 9.0.
-_MOST_SHARED = 232448
 
 
 class Kernel:
@@ -33,11 +31,6 @@ class Kernel:
         size = -(-size // 1024) * 1024
         symbols["attn_shared"] = shared.BASE + size
         self._shared_bytes = size + attributes.get("shared_bytes", 0)
-        if self._shared_bytes > _MOST_SHARED:
-            raise ptx.PtxError(
-                f"a CTA has at most {_MOST_SHARED} bytes of shared memory, not"
-                f" {self._shared_bytes}"
-            )
         arguments = launch.arguments(attributes)
         if len(arguments) != len(self.entry.parameters):
             raise ptx.PtxError(f"expects {len(self.entry.parameters)} arguments")
