@@ -8,6 +8,7 @@
 #include "Kernels/WarpLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -58,6 +59,26 @@ static LogicalResult addScratch(func::FuncOp function,
   return success();
 }
 
+/// Returns what a launch computes for others, too: nothing in its function
+/// reads that, which would be left out as unused.
+static void returnScratch(func::FuncOp function, unsigned numArguments,
+                          DestinationStyleOpInterface op) {
+  auto back = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  OpBuilder builder(back);
+  SmallVector<Value> values(back.getOperands());
+  for (OpOperand &out : op.getDpsInitsMutable()) {
+    auto argument = dyn_cast<BlockArgument>(out.get());
+    if (argument && argument.getArgNumber() >= numArguments)
+      values.push_back(
+          bufferization::MaterializeInDestinationOp::create(
+              builder, op.getLoc(), op.getTiedOpResult(&out), argument)
+              .getResult());
+  }
+  back->setOperands(values);
+  function.setFunctionType(builder.getFunctionType(
+      function.getArgumentTypes(), ValueRange(values).getTypes()));
+}
+
 static LogicalResult select(func::FuncOp function, unsigned launch) {
   SmallVector<DestinationStyleOpInterface> ops;
   function.walk([&](AttentionLikeOpInterface op) {
@@ -73,8 +94,10 @@ static LogicalResult select(func::FuncOp function, unsigned launch) {
       return op.emitError("expects attentions of a function for a GPU to be in "
                           "its first block, if there are several")
              << otherTarget;
+  unsigned numArguments = function.getNumArguments();
   if (failed(addScratch(function, ops)))
     return failure();
+  returnScratch(function, numArguments, ops[launch]);
   IRRewriter rewriter(function.getContext());
   for (auto [number, op] : llvm::enumerate(ops))
     if (number != launch)

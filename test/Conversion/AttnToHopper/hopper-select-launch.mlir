@@ -9,14 +9,16 @@
 // CHECK-SAME: %[[LSE:arg4]]: tensor<1x8x?xf32>)
 // CHECK-SAME: hopper.scratch = {first = 4 : i64, tables = [{bytes = 4 : i64, extents = [{extent = 1 : i64}, {extent = 8 : i64}, {dim = 2 : i64, divisor = 1 : i64, operand = 0 : i64}]}]}
 // FIRST-NOT: attn.attention_grad
-// FIRST: %[[R:.*]], %{{.*}} = attn.attention
+// FIRST: %[[R:.*]], %[[L:.*]] = attn.attention
 // FIRST: outs(%[[O]], %[[LSE]] :
 // FIRST-NOT: attn.attention_grad
-// FIRST: return %[[R]], %[[DQ]]
+// Nothing else would read it here.
+// FIRST: %[[WRITTEN:.*]] = bufferization.materialize_in_destination %[[L]] in %[[LSE]]
+// FIRST: return %[[R]], %[[DQ]], %[[WRITTEN]] :
 // SECOND-NOT: attn.attention{{$}}
 // SECOND: %[[R:.*]] = attn.attention_grad wrt(q)
 // SECOND: ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[O]], %[[LSE]], %arg1 :
-// SECOND: return %[[O]], %[[R]]
+// SECOND: return %[[O]], %[[R]] :
 // NONE: error: expects a launch from 0 to 1, but got 2
 !t = tensor<1x8x?x64xbf16>
 func.func @both(%q: !t, %do: !t, %oi: !t, %qi: !t) -> (!t, !t) {

@@ -50,7 +50,7 @@ def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::Modu
   let summary = "keep one attention of several";
   let description = [{
     Of a function with several attentions, or gradients of some, keeps the one with the number `launch`, in the order of the program. The others have run before it or will run behind it, each with the same arguments: of what they
-    compute there are the destinations. A destination that is a new tensor, such as an lse that only gradients need, becomes an argument behind all others, of which the attribute `hopper.scratch` tells the extents.
+    compute there are the destinations. A destination that is a new tensor, such as an lse that only gradients need, becomes an argument behind all others, of which the attribute `hopper.scratch` tells the extents; the launch that computes it returns it.
 
     Before, with `launch=1`:
 
@@ -78,7 +78,7 @@ def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::Modu
   let options = [
     Option<"launch", "launch", "unsigned", "0", "The number of the attention to keep">
   ];
-  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
 def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
