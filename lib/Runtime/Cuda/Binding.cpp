@@ -363,6 +363,29 @@ static llvm::Error checkAddress(const BindingTarget &target, const Param &param,
   return llvm::Error::success();
 }
 
+/// What threads read or write at once has to lie at multiples of its size.
+static llvm::Error checkAlignment(const BindingTarget &target,
+                                  const Param &param) {
+  const TensorView &view = target.operands[param.operand];
+  if (LLVM_LIKELY(isAligned(param, view)))
+    return llvm::Error::success();
+  std::string name = getName(target, param.operand);
+  if (param.kind == ParamKind::Pointer)
+    return makeArgumentError(
+        "expects " + name + " to start at a multiple of " +
+        llvm::Twine(param.alignment) + " bytes, but got address 0x" +
+        llvm::utohexstr(reinterpret_cast<uintptr_t>(view.data),
+                        /*LowerCase=*/true) +
+        "; copy it");
+  return makeArgumentError(
+      "expects " + name + " to have a stride of a multiple of " +
+      llvm::Twine(param.alignment) + " bytes in dimension " +
+      llvm::Twine(param.dim) + ", but got " +
+      llvm::Twine(view.strides[param.dim]) + " elements of " +
+      attn::getName(static_cast<DType>(view.dtype)) +
+      "; copy it to a tensor with aligned rows");
+}
+
 /// Writes an extent or a stride.
 static llvm::Error bindNumber(const BindingTarget &target, const Param &param,
                               char *value) {
@@ -420,6 +443,9 @@ llvm::Error cuda::bindParams(const BindingTarget &target,
     offset += isMap ? sizeof(TensorMap) : 8;
     values.pointers[i] = value;
     uint64_t id = target.id + i;
+    if (LLVM_UNLIKELY(param.alignment > 1))
+      if (llvm::Error error = checkAlignment(target, param))
+        return error;
     switch (param.kind) {
     case ParamKind::TensorMap:
       if (llvm::Error error =

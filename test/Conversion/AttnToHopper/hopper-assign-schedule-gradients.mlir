@@ -7,6 +7,7 @@ func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 32, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
   return %d#0, %d#1, %d#2 : !t, !t, !t
 }
@@ -20,6 +21,7 @@ func.func @nondeterministic(%x: !t, %l: !l) -> !t {
   // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq(1), red(1)], exclusive = [exp, dp]>}}
   // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq, red]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d = attn.attention_grad wrt(q) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t) attributes {nondeterministic}
   return %d : !t
 }
@@ -33,6 +35,7 @@ func.func @d192(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, order = [load_q, qk, dk(1), exp, dq0(1), red0(1), load_do, dp, dv, ds, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, order = [load_q, qk, exp, load_do, dp, dv, ds, dk, dq0, red0, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
   return %d#0, %d#1, %d#2 : !t, !t, !t
 }
@@ -46,6 +49,7 @@ func.func @d192(%x: !t, %l: !l) -> (!t, !t, !t) {
 func.func @shared(%x: !q, %k: !k, %l: !l) -> !k {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dv]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d = attn.attention_grad wrt(v) ins(%x, %k, %k, %x, %l, %x : !q, !k, !k, !q, !l, !q) outs(%k : !k)
   return %d : !k
 }

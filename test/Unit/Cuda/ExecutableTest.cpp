@@ -253,6 +253,27 @@ TEST_F(ExecutableTest, extentsOfOneHaveAnyStride) {
   EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 0);
 }
 
+TEST_F(ExecutableTest, operandsWithoutTheirAlignment) {
+  CudaProgram program = makeProgram();
+  for (Param &param : program.launches.front().variants.front().params)
+    if (param.operand == 2 &&
+        (param.kind == ParamKind::Pointer || param.kind == ParamKind::Stride))
+      param.alignment = 16;
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable), "");
+  lse.data = static_cast<char *>(lse.data) + 4;
+  EXPECT_TRUE(contains(launch(executable),
+                       "expects operand 2 to start at a multiple of 16 bytes, "
+                       "but got address 0x"));
+  lse.data = static_cast<char *>(lse.data) - 4;
+  ++lse.strides[1];
+  EXPECT_EQ(launch(executable),
+            "expects operand 2 to have a stride of a multiple of 16 bytes in "
+            "dimension 1, but got " +
+                std::to_string(lse.strides[1]) +
+                " elements of f32; copy it to a tensor with aligned rows");
+}
+
 TEST_F(ExecutableTest, operandsThatDoNotFit) {
   Executable executable = get(Executable::load(makeProgram()));
   auto getErrorOf = [&](Operand &operand, const std::function<void()> &edit) {

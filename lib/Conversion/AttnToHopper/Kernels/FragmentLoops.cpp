@@ -43,11 +43,10 @@ struct Piece {
 class FragmentIteration {
 public:
   FragmentIteration(OpBuilder &builder, scf::ForallOp loop,
-                    vector::TransferReadOp read, gpu::GPUFuncOp kernel,
-                    KernelArguments &arguments, KernelValues &values)
-      : builder(builder), loop(loop), read(read), kernel(kernel),
-        arguments(arguments), values(values), loc(loop.getLoc()),
-        ib{builder, loc} {}
+                    vector::TransferReadOp read, KernelArguments &arguments,
+                    KernelValues &values)
+      : builder(builder), loop(loop), read(read), arguments(arguments),
+        values(values), loc(loop.getLoc()), ib{builder, loc} {}
 
   LogicalResult emit();
 
@@ -63,7 +62,6 @@ private:
   OpBuilder &builder;
   scf::ForallOp loop;
   vector::TransferReadOp read;
-  gpu::GPUFuncOp kernel;
   KernelArguments &arguments;
   KernelValues &values;
   Location loc;
@@ -288,11 +286,7 @@ FragmentIteration::emitWrite(Piece &piece,
   FailureOr<Value> count = values.getScalar(insert.getMixedSizes()[rowDim]);
   if (failed(own) || failed(count))
     return failure();
-  Value out = arguments.getMemRef(*operand, insert.getDestType());
-  constexpr int64_t bytes = 16;
-  kernel.setArgAttr(cast<BlockArgument>(out).getArgNumber(),
-                    hopper::kAlignmentAttrName,
-                    builder.getI64IntegerAttr(bytes));
+  Value out = arguments.getRows(*operand, insert.getDestType(), /*bytes=*/16);
   AffineMap columns = AffineMap::get(map.getNumDims(), 0, {map.getResult(1)},
                                      builder.getContext());
   FailureOr<SmallVector<Value>> offsets =
@@ -346,9 +340,10 @@ LogicalResult FragmentIteration::emit() {
   return success();
 }
 
-LogicalResult mlir::attn::emitFragmentIteration(
-    OpBuilder &builder, scf::ForallOp loop, vector::TransferReadOp read,
-    gpu::GPUFuncOp kernel, KernelArguments &arguments, KernelValues &values) {
-  return FragmentIteration(builder, loop, read, kernel, arguments, values)
-      .emit();
+LogicalResult mlir::attn::emitFragmentIteration(OpBuilder &builder,
+                                                scf::ForallOp loop,
+                                                vector::TransferReadOp read,
+                                                KernelArguments &arguments,
+                                                KernelValues &values) {
+  return FragmentIteration(builder, loop, read, arguments, values).emit();
 }

@@ -17,7 +17,6 @@ vector::TransferReadOp findTileRead(scf::ForallOp loop);
 /// result. The threads of a warp share out pieces of the tile.
 LogicalResult emitFragmentIteration(OpBuilder &builder, scf::ForallOp loop,
                                     vector::TransferReadOp read,
-                                    gpu::GPUFuncOp kernel,
                                     KernelArguments &arguments,
                                     KernelValues &values);
 

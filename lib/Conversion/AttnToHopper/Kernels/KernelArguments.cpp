@@ -78,6 +78,23 @@ Value KernelArguments::getCounter() {
 }
 
 Value KernelArguments::getMemRef(unsigned operand, ShapedType tensor) {
+  return getMemRef(operand, tensor, /*lastStride=*/1);
+}
+
+Value KernelArguments::getRows(unsigned operand, ShapedType tensor,
+                               int64_t bytes) {
+  bool areAligned = !isStrided || isa<MemRefType>(tensor);
+  Value buffer =
+      getMemRef(operand, tensor, areAligned ? 1 : ShapedType::kDynamic);
+  if (areAligned)
+    kernel.setArgAttr(cast<BlockArgument>(buffer).getArgNumber(),
+                      hopper::kAlignmentAttrName,
+                      Builder(kernel.getContext()).getI64IntegerAttr(bytes));
+  return buffer;
+}
+
+Value KernelArguments::getMemRef(unsigned operand, ShapedType tensor,
+                                 int64_t lastStride) {
   if (operand < function.getNumArguments() &&
       !isa_and_present<MemRefType>(tensor))
     tensor = cast<ShapedType>(function.getArgument(operand).getType());
@@ -89,7 +106,7 @@ Value KernelArguments::getMemRef(unsigned operand, ShapedType tensor) {
   }
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
-    strides.back() = 1;
+    strides.back() = lastStride;
   auto type = MemRefType::get(
       tensor.getShape(), tensor.getElementType(),
       StridedLayoutAttr::get(kernel.getContext(), /*offset=*/0, strides));

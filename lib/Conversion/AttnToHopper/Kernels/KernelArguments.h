@@ -29,14 +29,18 @@ public:
   /// table that a kernel before this one fills, whose numbers are after those
   /// of the arguments and whose type is needed: that of a buffer is its own.
   Value getMemRef(unsigned operand, ShapedType type = {});
+  /// The same, of which threads read or write `bytes` of a row at a time, or
+  /// single elements where tensors have any strides.
+  Value getRows(unsigned operand, ShapedType type, int64_t bytes);
 
 private:
   Value add(Type type, unsigned argument, ArrayRef<NamedAttribute> attributes);
+  Value getMemRef(unsigned operand, ShapedType tensor, int64_t lastStride);
   Value addOwn(Type type, StringRef attribute);
 
   func::FuncOp function;
   gpu::GPUFuncOp kernel;
-  /// Whether maps are for any strides.
+  /// Whether maps and rows are for any strides.
   bool isStrided;
   /// By type, argument, and dimension.
   DenseMap<std::tuple<Type, unsigned, int64_t>, Value> values;

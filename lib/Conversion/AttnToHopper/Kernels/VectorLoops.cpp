@@ -25,11 +25,11 @@ namespace {
 /// Emits an iteration of a loop for a thread.
 class VectorIteration {
 public:
-  VectorIteration(OpBuilder &builder, scf::ForallOp loop, gpu::GPUFuncOp kernel,
+  VectorIteration(OpBuilder &builder, scf::ForallOp loop,
                   KernelArguments &arguments, KernelValues &values,
                   int64_t numLanes)
-      : builder(builder), loop(loop), kernel(kernel), arguments(arguments),
-        values(values), loc(loop.getLoc()), numLanes(numLanes) {}
+      : builder(builder), loop(loop), arguments(arguments), values(values),
+        loc(loop.getLoc()), numLanes(numLanes) {}
 
   LogicalResult emit();
 
@@ -50,7 +50,6 @@ private:
 
   OpBuilder &builder;
   scf::ForallOp loop;
-  gpu::GPUFuncOp kernel;
   KernelArguments &arguments;
   KernelValues &values;
   Location loc;
@@ -132,15 +131,10 @@ FailureOr<Value> VectorIteration::getBuffer(Value tensor, VectorType type,
                            "function, or of buffers that it allocates, that a "
                            "warp can share out")
            << otherTarget;
-  Value buffer =
-      arguments.getMemRef(*operand, cast<ShapedType>(tensor.getType()));
-  auto argument = cast<BlockArgument>(buffer);
   VectorType own = getOwnType(type);
   int64_t bytes = std::min(kMostBytes, own.getNumElements() *
                                            own.getElementTypeBitWidth() / 8);
-  kernel.setArgAttr(argument.getArgNumber(), hopper::kAlignmentAttrName,
-                    builder.getI64IntegerAttr(bytes));
-  return buffer;
+  return arguments.getRows(*operand, cast<ShapedType>(tensor.getType()), bytes);
 }
 
 FailureOr<Value> VectorIteration::emitRead(vector::TransferReadOp op) {
@@ -313,7 +307,7 @@ LogicalResult VectorIteration::emit() {
 
 static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
                                       scf::ForallOp loop, const Twine &name,
-                                      bool isBehind) {
+                                      bool isBehind, bool isStrided) {
   OpBuilder::InsertionGuard guard(builder);
   Location loc = loop.getLoc();
   SmallVector<Attribute> extents;
@@ -341,7 +335,7 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
     members.push_back(builder.getNamedAttr("behind", builder.getUnitAttr()));
   kernel->setAttr(hopper::kVectorLoopAttrName,
                   builder.getDictionaryAttr(members));
-  KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
+  KernelArguments arguments(program.function, kernel, isStrided);
   builder.setInsertionPointToStart(&kernel.getBody().front());
   KernelValues values(builder, program.function, loop, arguments,
                       program.tables);
@@ -353,12 +347,11 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
     else if (failed(emitWarpIteration(builder, loop, values, numLanes)))
       return failure();
     else if (tileRead)
-      result = emitFragmentIteration(builder, loop, tileRead, kernel, arguments,
-                                     values);
+      result =
+          emitFragmentIteration(builder, loop, tileRead, arguments, values);
     else
       result =
-          VectorIteration(builder, loop, kernel, arguments, values, numLanes)
-              .emit();
+          VectorIteration(builder, loop, arguments, values, numLanes).emit();
     if (failed(result))
       return failure();
   }
@@ -368,14 +361,17 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
 }
 
 LogicalResult mlir::attn::emitVectorKernels(OpBuilder &builder,
-                                            TileProgram &program) {
+                                            TileProgram &program,
+                                            bool isStrided) {
   for (auto [number, loop] : llvm::enumerate(program.before))
     if (failed(emitVectorKernel(builder, program, loop,
-                                "before" + Twine(number), /*isBehind=*/false)))
+                                "before" + Twine(number), /*isBehind=*/false,
+                                isStrided)))
       return failure();
   for (auto [number, loop] : llvm::enumerate(program.behind))
     if (failed(emitVectorKernel(builder, program, loop,
-                                "behind" + Twine(number), /*isBehind=*/true)))
+                                "behind" + Twine(number), /*isBehind=*/true,
+                                isStrided)))
       return failure();
   return success();
 }

@@ -11,8 +11,10 @@ namespace mlir::attn {
 /// Emits a kernel for each loop of a program in front of that of the workers or
 /// behind it, whose iterations compute vectors of rank 1 and scalars, or rows
 /// of a tile in the order of fragments. A warp has an iteration, and its
-/// threads share out the elements of the vectors.
-LogicalResult emitVectorKernels(OpBuilder &builder, TileProgram &program);
+/// threads share out the elements of the vectors. `isStrided`: tensors of any
+/// strides and alignment.
+LogicalResult emitVectorKernels(OpBuilder &builder, TileProgram &program,
+                                bool isStrided);
 
 } // namespace mlir::attn
 

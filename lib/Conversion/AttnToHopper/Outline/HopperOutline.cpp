@@ -433,7 +433,7 @@ LogicalResult Outliner::run() {
   builder.setInsertionPointToStart(module.getBody());
   DenseSet<int64_t> prepared;
   if (failed(emitPrologueKernels(builder, program, prepared)) ||
-      failed(emitVectorKernels(builder, program)))
+      failed(emitVectorKernels(builder, program, schedule.getStrided())))
     return failure();
   FailureOr<DictionaryAttr> tables = describeTables(program, prepared);
   if (failed(tables))

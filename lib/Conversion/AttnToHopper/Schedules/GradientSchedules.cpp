@@ -137,7 +137,8 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
                  int64_t registers, int64_t minCtasPerSm, ArrayRef<Place> order,
                  ArrayRef<StringRef> exclusive, double tileCost, double keyCost,
-                 DictionaryAttr partitions = {}) -> HopperSchedule & {
+                 DictionaryAttr partitions = {},
+                 bool isStrided = false) -> HopperSchedule & {
     SmallVector<Attribute> names;
     for (StringRef name : exclusive)
       names.push_back(builder.getStringAttr(name));
@@ -150,10 +151,11 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
                                 : 1,
         /*longestFirst=*/false, /*zigzag=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
-        /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
+        /*qInRegisters=*/false, /*biasInProduct=*/false, isStrided,
         /*splitKV=*/false, /*packGQA=*/false,
         /*reuseQ=*/false, getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names), partitions);
+    added.isForAnyStrides = isStrided;
     added.tileCost = tileCost;
     added.keyCost = isMasked ? keyCost / 2 : keyCost;
     return added;
@@ -165,6 +167,10 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
   StringRef last = needsScores(gradient) ? "dp" : "dv";
+  auto addStrided = [&](int64_t tileN) {
+    add(64, tileN, 1, 240, 1, plain, {}, 5.0, 200.0e-3, {},
+        /*isStrided=*/true);
+  };
   // Where pairs add to gradients of captures takes registers.
   if (hasCaptures(gradient) && dim <= 128) {
     bool ofDiagonals = hasSumsOfDiagonals(gradient);
@@ -179,6 +185,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     }
     add(64, kDiagonalRows, 2, 240, 1, plain, {}, 5.0, 60.0e-3).isLastResort =
         true;
+    addStrided(kDiagonalRows);
     return schedules;
   }
   // Scores take the registers of that, and those of blocks with weights.
@@ -232,5 +239,6 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   }
   add(64, 64, dim <= 128 ? 2 : 1, 240, 1, plain, {}, 5.0, 40.0e-3)
       .isLastResort = !schedules.empty();
+  addStrided(64);
   return schedules;
 }

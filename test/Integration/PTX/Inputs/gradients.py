@@ -302,7 +302,7 @@ def _execute(program, variant, options, sizes, seed):
     expected = {name: expected[name] for name in options.wrt.split(",")}
     bits = None
     for order in draw.integers(1 << 31, size=options.repeats):
-        found, sums = _launch(program, arrays, expected, order)
+        found, sums = _launch(program, arrays, expected, order, options.gap)
         worst = max(_check(name, found[name], expected[name]) for name in found)
         if bits is not None and sums != bits:
             raise ptx.PtxError("sums differ in another order")
@@ -310,23 +310,25 @@ def _execute(program, variant, options, sizes, seed):
     return worst
 
 
-def _launch(program, arrays, expected, order):
+def _launch(program, arrays, expected, order, gap):
     """Gradients, and the bytes of dq before it is scaled and rounded."""
     launch = launches.Launch(program)
     for name, array in arrays.items():
-        launch.add_tensor(name, array)
+        launch.add_tensor(name, array, gap if array.ndim == 4 else 0)
     regions = {}
     for name, gradient in expected.items():
         # NaN, as what nobody writes to.
-        launch.add_tensor(f"d{name}", numpy.full(gradient.shape, 0x7FC0, "u2"))
-        regions[name] = launch.operands[-1].region
-        regions[name].writable[:], regions[name].defined[:] = True, False
+        launch.add_tensor(f"d{name}", numpy.full(gradient.shape, 0x7FC0, "u2"), gap)
+        region = regions[name] = launch.operands[-1].region
+        # What is between rows counts as written, and nobody may.
+        region.writable[:], region.defined[:] = region.defined, ~region.defined
     launch.add_tables()
     grid.run(launch, order, late=1.0)
     found = {}
     for name, region in regions.items():
-        values = region.values(numpy.dtype("u2"), expected[name].shape)
-        found[name] = operations.from_bf16(values).astype("f8")
+        shape = expected[name].shape
+        rows = region.values(numpy.dtype("u2"), (*shape[:-1], shape[-1] + gap))
+        found[name] = operations.from_bf16(rows[..., : shape[-1]]).astype("f8")
     # (batch, head, block, and two of the block).
     tables = launch.operands[len(arrays) + len(expected) :]
     sums = [x for x in tables if len(x.shape) == 5 and x.shape[-1] > 2]
@@ -363,6 +365,7 @@ def main():
     parser.add_argument("--wrt", default="q,k,v")
     parser.add_argument("--schedule", action="append", default=[])
     parser.add_argument("--sizes", action="append", default=[])
+    parser.add_argument("--gap", type=int, default=0, help="elements behind each row")
     parser.add_argument("--repeats", type=int, default=1, help="in other orders")
     parser.add_argument("--nondeterministic", action="store_true")
     parser.add_argument("--save-ptx")

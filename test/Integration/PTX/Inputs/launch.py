@@ -107,21 +107,22 @@ class Launch:
         self.counter.fill(numpy.zeros(2, numpy.uint32))
         self.counter.writable[:] = True
 
-    def add_tensor(self, name, array):
+    def add_tensor(self, name, array, gap=0):
         """An operand with elements, which kernels may read; without dimensions
-        a number, or a tensor of one, as parameters say."""
+        a number, or a tensor of one, as parameters say. Behind each row there
+        are `gap` elements that nobody may touch."""
         array = numpy.asarray(array)
         bits = None if array.ndim else int.from_bytes(array.tobytes(), "little")
+        shape = array.shape
+        mask = None
+        if gap:
+            widths = [(0, 0)] * (array.ndim - 1) + [(0, gap)]
+            mask = numpy.pad(numpy.ones(shape, bool), widths)
+            array = numpy.pad(array, widths)
         region = self.memory.add(name, "global", array.nbytes)
-        region.fill(array)
+        region.fill(array, mask)
         self.operands.append(
-            Operand(
-                array.shape,
-                strides_of(array.shape),
-                region,
-                bits,
-                array.itemsize,
-            )
+            Operand(shape, strides_of(array.shape), region, bits, array.itemsize)
         )
 
     def add_shape(self, shape):
