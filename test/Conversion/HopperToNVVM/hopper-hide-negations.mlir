@@ -29,6 +29,31 @@ llvm.func @half(%a: i16, %b: i16) -> i16 {
   llvm.return %m : i16
 }
 
+// LLVM makes a negation of a product with a negative number, and takes the low
+// bits of one for one.
+
+// CHECK-LABEL: llvm.func @products(
+// CHECK-SAME: %[[A:[^:]*]]: i32, %[[B:[^:]*]]: i32, %[[C:[^:]*]]: i64)
+// CHECK: %[[TWO:.*]] = arith.constant 2 : i32
+// CHECK: %[[TWICE:.*]] = arith.muli %[[B]], %[[TWO]] : i32
+// CHECK: %[[N:.*]] = llvm.inline_asm {{.*}} %[[TWICE]] : (i32) -> i32
+// CHECK: %[[M:.*]] = arith.maxsi %[[A]], %[[N]] : i32
+// CHECK: %[[THREE:.*]] = arith.constant 3 : i64
+// CHECK: %[[THRICE:.*]] = arith.muli %[[C]], %[[THREE]] : i64
+// CHECK: %[[LOW:.*]] = arith.trunci %[[THRICE]] : i64 to i32
+// CHECK: %[[P:.*]] = llvm.inline_asm {{.*}} %[[LOW]] : (i32) -> i32
+// CHECK: arith.maxsi %[[P]], %[[M]] : i32
+llvm.func @products(%a: i32, %b: i32, %c: i64) -> i32 {
+  %two = arith.constant -2 : i32
+  %three = arith.constant -3 : i64
+  %n = arith.muli %b, %two : i32
+  %m = arith.maxsi %a, %n : i32
+  %w = arith.muli %c, %three : i64
+  %p = arith.trunci %w : i64 to i32
+  %r = arith.maxsi %p, %m : i32
+  llvm.return %r : i32
+}
+
 // Differences, other uses of a negation, and other types stay.
 
 // CHECK-LABEL: llvm.func @others(

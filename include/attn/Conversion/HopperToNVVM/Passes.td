@@ -169,9 +169,9 @@ def AttnHopperHideNegationsPass : Pass<"attn-hopper-hide-negations"> {
   let summary = "write negations in maxima and minima so that ptxas keeps them";
   let description = [{
     ptxas 13.0 makes one instruction, `VIMNMX3`, of two maxima or two minima of integers of 16 or 32 bits, and loses the sign of an operand that is a negation: `max(max(a, -b), c)` becomes `max(max(a, b), c)`. The distance
-    `max(|x|, |y|)` is such a maximum, as `|x|` is `max(x, -x)`. Each negation that is an operand of `arith.maxsi` or `arith.minsi` of i16 or i32 is written as `~b + 1`, which ptxas does not take for one and which costs as much.
+    `max(|x|, |y|)` is such a maximum, as `|x|` is `max(x, -x)`. Each negation that is an operand of `arith.maxsi` or `arith.minsi` of i16 or i32 is written as `~b + 1`, which ptxas does not take for one and which costs as much. So is a product with a negative number, which LLVM makes a negation of.
 
-    Precondition: after `attn-hopper-lower` or `attn-rows-to-nvvm`, as scalars show what they are negations of. Postcondition: no operand of such an operation is a difference from 0 or a product with -1.
+    Precondition: after `attn-hopper-lower` or `attn-rows-to-nvvm`, as scalars show what they are negations of. Postcondition: no operand of such an operation is a difference from 0 or a product with a negative number, nor the low bits of one.
 
     Before:
 
