@@ -87,18 +87,22 @@ Error Race::check(Contender &contender) {
             kLoadLimit);
         !answer)
       return answer.takeError();
-  if (Error error = compare(*contender.number))
-    return llvm::createStringError("gives other results: " +
-                                   llvm::toString(std::move(error)));
-  return Error::success();
+  return compare(*contender.number);
+}
+
+static Error makeDifference(Error error) {
+  return llvm::createStringError("gives other results: " +
+                                 llvm::toString(std::move(error)));
 }
 
 Error Race::compare(size_t number) {
   Expected<std::string> answer = worker->ask(
       llvm::formatv("compare {0} {1}", number, *contenders[0].number),
       kLoadLimit);
+  // A worker that ended has not found a difference.
   if (!answer)
-    return answer.takeError();
+    return worker->isRunning() ? makeDifference(answer.takeError())
+                               : answer.takeError();
   if (*answer == "same")
     return Error::success();
   llvm::SmallVector<llvm::StringRef> words;
@@ -125,7 +129,9 @@ Error Race::compare(size_t number) {
       return result.takeError();
     results.push_back(std::move(*result));
   }
-  return judge.check(results, differences);
+  if (Error error = judge.check(results, differences))
+    return makeDifference(std::move(error));
+  return Error::success();
 }
 
 void Race::drop(size_t number) {

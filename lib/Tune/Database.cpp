@@ -293,8 +293,20 @@ llvm::Error Database::insert(const Entry &entry, llvm::ArrayRef<Trial> trials) {
   return llvm::Error::success();
 }
 
-llvm::Error Database::put(const Entry &entry, llvm::ArrayRef<Trial> trials) {
-  return commit([&] { return insert(entry, trials); });
+llvm::Error
+Database::put(const Entry &entry, llvm::ArrayRef<Trial> trials,
+              llvm::function_ref<llvm::Error(const Entry &old)> check) {
+  return commit([&]() -> llvm::Error {
+    llvm::Expected<std::vector<Entry>> known =
+        check ? getEntries(entry.program) : std::vector<Entry>();
+    if (!known)
+      return known.takeError();
+    for (const Entry &old : *known)
+      if (old.hasSameKey(entry))
+        if (llvm::Error error = check(old))
+          return error;
+    return insert(entry, trials);
+  });
 }
 
 llvm::Error Database::remove(const Entry &entry) {

@@ -115,17 +115,15 @@ static std::string describeShapes(llvm::ArrayRef<TensorInfo> infos,
 /// Puts an entry in a database, but not in place of one that says much more.
 static Error keep(Database &database, const Entry &entry,
                   llvm::ArrayRef<Trial> trials) {
-  Expected<std::vector<Entry>> known = database.getEntries(entry.program);
-  if (!known)
-    return known.takeError();
-  for (const Entry &old : *known)
-    if (old.hasSameKey(entry) && old.tried > 2 * entry.tried)
-      return llvm::createStringError(
-          llvm::formatv("the database has what won among {0} candidates, and "
-                        "this is of {1}; give it more time",
-                        old.tried, entry.tried)
-              .str());
-  return database.put(entry, trials);
+  return database.put(entry, trials, [&](const Entry &old) -> Error {
+    if (old.tried <= 2 * entry.tried)
+      return Error::success();
+    return llvm::createStringError(
+        llvm::formatv("the database has what won among {0} candidates, and "
+                      "this is of {1}; give it more time",
+                      old.tried, entry.tried)
+            .str());
+  });
 }
 
 Expected<TuneResult> tune::tune(llvm::StringRef program,

@@ -82,6 +82,39 @@ TEST(TuningDatabaseTest, keeps) {
   EXPECT_EQ(get(writer.getEntries()).size(), 1u);
 }
 
+// Of two that add to an entry at a time, each sees what the other has written.
+TEST(TuningDatabaseTest, checksWhatIsReplaced) {
+  ScopedDirectory directory;
+  std::string path = directory.get("tuning.db");
+  Entry first = makeEntry({4});
+  first.tried = 0;
+  expectSuccess(get(Database::open(path, true)).put(first, {}));
+  constexpr int64_t kTimes = 40;
+  auto addOften = [&] {
+    Database database = get(Database::open(path, true));
+    for (int64_t n = 0; n < kTimes;) {
+      int64_t tried = get(database.getEntries())[0].tried;
+      Entry next = makeEntry({4});
+      next.tried = tried + 1;
+      llvm::Error error = database.put(next, {}, [&](const Entry &old) {
+        return old.tried == tried
+                   ? llvm::Error::success()
+                   : llvm::createStringError("somebody was faster");
+      });
+      if (!error)
+        ++n;
+      else
+        EXPECT_EQ(llvm::toString(std::move(error)), "somebody was faster");
+    }
+  };
+  std::thread other(addOften);
+  addOften();
+  other.join();
+  std::vector<Entry> entries = get(get(Database::open(path, false)).getEntries());
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].tried, 2 * kTimes);
+}
+
 TEST(TuningDatabaseTest, mergesAndExports) {
   Database a = get(Database::create()), b = get(Database::create());
   expectSuccess(a.put(makeEntry({1}, "#old", 10), {}));

@@ -17,8 +17,8 @@ import time
 
 order = pathlib.Path(os.environ["BAD_WORKER_ORDER"])
 kinds = ["good", "crashes", "hangs", "wrong", "does not load"]
-kinds += ["not finite", "fast"] + 10 * ["wrong"]
-microseconds = {"wrong": 2, "not finite": 3, "fast": 5}
+kinds += ["not finite", "ends", "fast"] + 10 * ["wrong"]
+microseconds = {"wrong": 2, "not finite": 3, "ends": 4, "fast": 5}
 
 
 def get_kind(package):
@@ -60,6 +60,8 @@ def answer(command, arguments):
         # What it differs by, or that no difference tells it.
         if kind == "not finite":
             return "error result 0 is nan at element 3, and not 1"
+        if kind == "ends":
+            os.kill(os.getpid(), signal.SIGSEGV)
         return "ok differ 1 1" if kind == "wrong" else "ok same"
     if command == "save":
         write_sevens(f"{arguments[1]}0.npy", (1, 2, 128, 16))
