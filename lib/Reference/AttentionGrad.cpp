@@ -273,21 +273,21 @@ void GradientEvaluator::reverseScore(RowId id, int64_t begin,
       continue;
     for (Contribution &to : contributions) {
       to.tangents.runLane(*frame, lane);
-      double tangent = to.tangents.getLane(score->result);
-      if (tangent == 0)
+      const Tangent &tangent = to.tangents.getLane(score->result);
+      if (tangent.magnitude == 0)
         continue;
       int64_t element = getElement(to, lane);
       double &sum = to.gradient->floats[element];
-      if (g != 0)
-        sum = roundAccumulator(sum + round(g * tangent));
-      double term = weight[begin + at] * tangent;
+      if (g != 0 && tangent.value != 0)
+        sum = roundAccumulator(sum + round(g * tangent.value));
+      double term = weight[begin + at] * tangent.magnitude;
       if (!eager)
         (*to.variance)[element] += term * term;
     }
     scoreTangents->runLane(*frame, lane);
-    double tangent = scoreTangents->getLane(score->result);
-    g = tangent == 0 || g == 0 ? 0 : round(g * tangent);
-    weight[begin + at] *= std::fabs(tangent);
+    const Tangent &tangent = scoreTangents->getLane(score->result);
+    g = tangent.value == 0 || g == 0 ? 0 : round(g * tangent.value);
+    weight[begin + at] *= tangent.magnitude;
   }
 }
 

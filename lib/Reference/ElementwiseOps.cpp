@@ -60,6 +60,22 @@ Error FunctionEvaluator::evaluateConstant(mlir::arith::ConstantOp op) {
   return Error::success();
 }
 
+/// The noise of a sum or a difference, or of a conversion, whose rounding comes
+/// on top; that of other results is not known.
+static RoundingNoise addNoise(mlir::Operation *op,
+                              llvm::ArrayRef<const Array *> operands) {
+  RoundingNoise sum;
+  if (mlir::isa<mlir::arith::AddFOp, mlir::arith::SubFOp, mlir::arith::NegFOp,
+                mlir::arith::TruncFOp, mlir::arith::ExtFOp>(op))
+    for (const Array *operand : operands) {
+      sum.max += operand->noise.max;
+      sum.mean += operand->noise.mean;
+      sum.chanceMax += operand->noise.chanceMax;
+      sum.chanceMean += operand->noise.chanceMean;
+    }
+  return sum;
+}
+
 Error FunctionEvaluator::evaluateElementwise(mlir::Operation *op) {
   Program program;
   RegionCompiler compiler(options.mode, program);
@@ -68,6 +84,7 @@ Error FunctionEvaluator::evaluateElementwise(mlir::Operation *op) {
     uint32_t reg;
   };
   llvm::SmallVector<Operand> operands;
+  llvm::SmallVector<const Array *> arrays;
   Shape shape;
   bool isTensor =
       llvm::any_of(op->getResultTypes(), llvm::IsaPred<mlir::RankedTensorType>);
@@ -86,6 +103,7 @@ Error FunctionEvaluator::evaluateElementwise(mlir::Operation *op) {
                                formatShape(shape) + " and " +
                                formatShape(array.shape));
     shape = array.shape;
+    arrays.push_back(&array);
     operands.push_back({&array, compiler.bindLane(operand)});
   }
   if (Error error = compiler.compileOp(op))
@@ -99,6 +117,7 @@ Error FunctionEvaluator::evaluateElementwise(mlir::Operation *op) {
       return reg.takeError();
     registers.push_back(*reg);
     results.emplace_back(*convertType(result.getType()), shape);
+    results.back().noise = addNoise(op, arrays);
   }
   Frame frame(program);
   frame.runRow();

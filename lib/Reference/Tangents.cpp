@@ -134,8 +134,15 @@ static Pair derive(Opcode opcode, double x, double y, double result) {
 
 /// A derivative times what flows into it. Where nothing does, it may be no
 /// number, as that of what is not chosen later.
-static double times(double derivative, double tangent) {
-  return tangent == 0 ? 0 : derivative * tangent;
+static Tangent times(double derivative, const Tangent &tangent) {
+  if (tangent.magnitude == 0)
+    return {};
+  return {tangent.value == 0 ? 0 : derivative * tangent.value,
+          std::fabs(derivative) * tangent.magnitude};
+}
+
+static Tangent operator+(const Tangent &a, const Tangent &b) {
+  return {a.value + b.value, a.magnitude + b.magnitude};
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,11 +157,11 @@ struct StageTangents {
   const int64_t *ints;
   size_t stride, lane;
   const Seed &seed;
-  std::vector<double> &tangents;
+  std::vector<Tangent> &tangents;
 
   double f(uint32_t reg) const { return floats[reg * stride + lane]; }
   int64_t n(uint32_t reg) const { return ints[reg * stride + lane]; }
-  double t(uint32_t reg) const { return tangents[reg]; }
+  const Tangent &t(uint32_t reg) const { return tangents[reg]; }
 
   void run(size_t begin, size_t end) {
     for (size_t pc = begin; pc < end; ++pc) {
@@ -191,19 +198,22 @@ struct StageTangents {
     case Opcode::FPowI: {
       double power = n(in.b);
       tangents[in.dst] =
-          power == 0 ? 0 : times(power * std::pow(f(in.a), power - 1), t(in.a));
+          power == 0 ? Tangent()
+                     : times(power * std::pow(f(in.a), power - 1), t(in.a));
       return;
     }
     case Opcode::SelectF:
       tangents[in.dst] = n(in.a) ? t(in.b) : t(in.c);
       return;
     case Opcode::ExtractF:
-      tangents[in.dst] = seed.kind == Seed::Access && seed.number == in.a;
+      tangents[in.dst] = seed.kind == Seed::Access && seed.number == in.a
+                             ? Tangent{1, 1}
+                             : Tangent();
       return;
     case Opcode::SIToFP:
     case Opcode::UIToFP:
     case Opcode::FOfBits:
-      tangents[in.dst] = 0;
+      tangents[in.dst] = {};
       return;
     default:
       // Integers have no derivative.
@@ -217,9 +227,9 @@ Tangents::Tangents(const Program &program, Seed seed)
     : program(program), seed(seed), rows(program.row.numFloats),
       lanes(program.lane.numFloats) {
   if (seed.kind == Seed::RowRegister)
-    rows[seed.number] = 1;
+    rows[seed.number] = {1, 1};
   if (seed.kind == Seed::LaneRegister)
-    lanes[seed.number] = 1;
+    lanes[seed.number] = {1, 1};
 }
 
 void Tangents::runRow(Frame &frame) {

@@ -27,6 +27,12 @@ struct Seed {
   uint32_t number;
 };
 
+/// A derivative, and the sum of the magnitudes of the terms that it is the sum
+/// of, which is larger where these cancel out.
+struct Tangent {
+  double value = 0, magnitude = 0;
+};
+
 /// The derivatives with respect to one seed.
 class Tangents {
 public:
@@ -38,12 +44,12 @@ public:
   void runLane(Frame &frame, unsigned lane);
 
   /// Of a float register of the lane stage.
-  double getLane(uint32_t reg) const { return lanes[reg]; }
+  const Tangent &getLane(uint32_t reg) const { return lanes[reg]; }
 
 private:
   const Program &program;
   Seed seed;
-  std::vector<double> rows, lanes;
+  std::vector<Tangent> rows, lanes;
 };
 
 /// Whether access `number` is in the row stage; it is in one of them.

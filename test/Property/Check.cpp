@@ -82,14 +82,6 @@ private:
 };
 } // namespace
 
-/// Sums of a gradient may cancel out, and differ from those of the reference by
-/// some of its bounds without a mistake, or be next to nothing.
-static bool isFarOff(const CheckResult &result) {
-  constexpr double bounds = 16, nothing = 1e-12;
-  return result.numMismatches != 0 ||
-         result.maxError > bounds * result.maxBound + nothing;
-}
-
 Outcome Case::compare(const Kernel &kernel, mlir::func::FuncOp function,
                       llvm::ArrayRef<Tensor> inputs,
                       llvm::ArrayRef<Tensor> results,
@@ -110,7 +102,7 @@ Outcome Case::compare(const Kernel &kernel, mlir::func::FuncOp function,
   for (size_t n = 0; n < results.size(); ++n) {
     CheckResult result =
         checkResult(results[n], evaluated[0][n], evaluated[1][n]);
-    if (!result.pass && (!checkOptions.gradients || isFarOff(result)))
+    if (!result.pass)
       return fail(Outcome::Kind::Wrong,
                   formatv("{0}: result {1}: {2}", where, n, result.reason));
   }

@@ -3,6 +3,7 @@
 
 // RUN: attn-run %s --grad --check --arg=c=0.5 --arg=k=randn:1x1x2x1 --arg=v=randn:1x1x2x1 --seed=1 | FileCheck %s
 // RUN: attn-run %s --grad --check --arg=c=0.5 --arg=k=randn:1x1x1x1 --arg=v=randn:1x1x1x1 --seed=2 | FileCheck %s
+// RUN: attn-run %s --entry=opposite --grad --check --arg=q=randn:1x1x2x1 --arg=a=full(0.5):1x2 --seed=402965 | FileCheck %s
 // CHECK: PASS
 
 !q = tensor<1x1x1x1xbf16>
@@ -15,4 +16,20 @@ func.func @cancelled(%q: !q {attn.name = "q"}, %k: !k {attn.name = "k"}, %v: !k 
         attn.yield %bias : f32
       }
   return %o : !q
+}
+
+// Where derivatives are opposite, what is left is the rounding of both.
+!s = tensor<1x1x?x1xf32>
+func.func @opposite(%q: !s, %a: tensor<?x2xf32>) -> !s {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : !s
+  %init = tensor.empty(%n) : !s
+  %o = attn.attention ins(%q, %q, %q : !s, !s, !s) captures(%a : tensor<?x2xf32>) outs(%init : !s)
+      score(%s, %b, %h, %i, %j, %bias) {
+        %x = tensor.extract %bias[%b, %j] : tensor<?x2xf32>
+        %y = tensor.extract %bias[%b, %j] : tensor<?x2xf32>
+        %z = arith.subf %x, %y : f32
+        attn.yield %z : f32
+      }
+  return %o : !s
 }

@@ -27,6 +27,15 @@ static EvaluatedTensor makeInts(std::vector<int64_t> values) {
   return tensor;
 }
 
+// The mean error of one element is its error.
+TEST(CheckTest, FewElementsMayHaveTheLargestNoise) {
+  EvaluatedTensor one = makeEvaluated(DType::F32, {1});
+  one.noise.max = 0.01;
+  one.noise.mean = 0.0001;
+  EXPECT_TRUE(checkResult(makeTensor(DType::F32, {1}, 1.009), one, one).pass);
+  EXPECT_FALSE(checkResult(makeTensor(DType::F32, {1}, 1.011), one, one).pass);
+}
+
 /// A reference of ones and an eager evaluation that errs by 0.001 and, at one
 /// place, by 0.01.
 static constexpr int64_t kSize = 10000;
@@ -59,7 +68,7 @@ TEST(CheckTest, ErrorsAreComparedWithThoseOfEagerEvaluation) {
                       makeEager());
   EXPECT_FALSE(check.pass);
   EXPECT_EQ(check.reason, "mean error 0.00115, 1.149 x eager (0.001001), is "
-                          "above 1.1 x eager + 1.788e-07");
+                          "above 1.1 x eager + 1.789e-07");
 
   result = makeTensor(DType::F32, {kSize}, 1.0);
   result.setFromDouble(77, 1.0199);
