@@ -84,9 +84,9 @@ public:
   static llvm::Expected<Database> read(const std::string &path);
 
   /// Adds an entry, or replaces that of the same key, with the trials that have
-  /// led to it: all or nothing. An error of `check`, which is given the one that
-  /// would be replaced and sees what other processes have written before, leaves
-  /// that as it is.
+  /// led to it: all or nothing. An error of `check`, which is given the one
+  /// that would be replaced and sees what other processes have written before,
+  /// leaves that as it is.
   llvm::Error
   put(const Entry &entry, llvm::ArrayRef<Trial> trials,
       llvm::function_ref<llvm::Error(const Entry &old)> check = nullptr);

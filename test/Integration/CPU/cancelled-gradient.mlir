@@ -1,8 +1,8 @@
 // A bias that is the same for all keys changes nothing, so its gradient is a sum
 // that cancels out: what is left is the rounding of o as it was saved.
 
-// RUN: attn-run %s --grad --check --arg=c=0.5 --arg=k=randn:1x1x2x1 --arg=v=randn:1x1x2x1 --seed=1 | FileCheck %s
-// RUN: attn-run %s --grad --check --arg=c=0.5 --arg=k=randn:1x1x1x1 --arg=v=randn:1x1x1x1 --seed=2 | FileCheck %s
+// RUN: attn-run %s --entry=cancelled --grad --check --arg=c=0.5 --arg=k=randn:1x1x2x1 --arg=v=randn:1x1x2x1 --seed=1 | FileCheck %s
+// RUN: attn-run %s --entry=cancelled --grad --check --arg=c=0.5 --arg=k=randn:1x1x1x1 --arg=v=randn:1x1x1x1 --seed=2 | FileCheck %s
 // RUN: attn-run %s --entry=opposite --grad --check --arg=q=randn:1x1x2x1 --arg=a=full(0.5):1x2 --seed=402965 | FileCheck %s
 // CHECK: PASS
 

@@ -110,7 +110,8 @@ TEST(TuningDatabaseTest, checksWhatIsReplaced) {
   std::thread other(addOften);
   addOften();
   other.join();
-  std::vector<Entry> entries = get(get(Database::open(path, false)).getEntries());
+  std::vector<Entry> entries =
+      get(get(Database::open(path, false)).getEntries());
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].tried, 2 * kTimes);
 }

@@ -126,8 +126,9 @@ LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
             UnpackHeadsOp, func::ReturnOp,
             bufferization::MaterializeInDestinationOp>(op) ||
         (isa<linalg::FillOp>(op) && op.getNumResults() == 0) ||
-        isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
-            op.getDialect()))
+        (isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
+             op.getDialect()) &&
+         llvm::none_of(op.getResultTypes(), llvm::IsaPred<TensorType>)))
       continue;
     // What computes a scalar result stores it into a tensor of no dimensions.
     for (auto [number, type] : llvm::enumerate(function.getResultTypes()))

@@ -153,6 +153,9 @@ Value Extents::emitResultExtent(OpResult result, int64_t dim) {
   }
   if (OpOperand *destination = getDestination(result))
     return emitExtent(destination->get(), dim);
+  // Sums of gradients, say; a condition may be a scalar.
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    return emitExtent(op->getOperands().back(), dim);
   if (!isa<ReifyRankedShapedTypeOpInterface>(op))
     return fail(op->getLoc());
   OpBuilder scratch(op);

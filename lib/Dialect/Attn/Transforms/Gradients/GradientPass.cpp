@@ -49,6 +49,10 @@ Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   SmallVector<Value> extents = {positions};
   if (sharing->batches)
     extents.insert(extents.begin(), sharing->batches);
+  // Of no heads or batches nothing runs, but positions have to be legal.
+  for (Value &extent : extents)
+    extent = arith::MaxUIOp::create(builder, loc, extent,
+                                    createIndex(builder, loc, 1));
   auto place = affine::AffineDelinearizeIndexOp::create(
       builder, loc, position, extents, /*hasOuterBound=*/false);
   otherBatch = sharing->firstBatch;
