@@ -47,12 +47,11 @@ Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
     return position;
   }
   SmallVector<Value> extents = {positions};
+  // Of no batches nothing runs, but positions have to be legal.
   if (sharing->batches)
-    extents.insert(extents.begin(), sharing->batches);
-  // Of no heads or batches nothing runs, but positions have to be legal.
-  for (Value &extent : extents)
-    extent = arith::MaxUIOp::create(builder, loc, extent,
-                                    createIndex(builder, loc, 1));
+    extents.insert(extents.begin(),
+                   arith::MaxUIOp::create(builder, loc, sharing->batches,
+                                          createIndex(builder, loc, 1)));
   auto place = affine::AffineDelinearizeIndexOp::create(
       builder, loc, position, extents, /*hasOuterBound=*/false);
   otherBatch = sharing->firstBatch;
