@@ -48,10 +48,10 @@ Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   }
   SmallVector<Value> extents = {positions};
   // Of no batches nothing runs, but positions have to be legal.
-  if (sharing->batches)
-    extents.insert(extents.begin(),
-                   arith::MaxUIOp::create(builder, loc, sharing->batches,
-                                          createIndex(builder, loc, 1)));
+  if (Value batches = sharing->batches)
+    extents.insert(extents.begin(), matchPattern(batches, m_Zero())
+                                        ? createIndex(builder, loc, 1)
+                                        : batches);
   auto place = affine::AffineDelinearizeIndexOp::create(
       builder, loc, position, extents, /*hasOuterBound=*/false);
   otherBatch = sharing->firstBatch;
