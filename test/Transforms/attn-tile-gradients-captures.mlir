@@ -8,8 +8,8 @@
 
 // CHECK-DAG: gradient of capture 0: one addition for each pair, to an element of its own
 // CHECK-DAG: gradient of capture 1: an exact sum of one number for each tile, query and warp
-// CHECK-DAG: gradient of capture 2: an exact sum of one number for each tile and key
-// CHECK-DAG: gradient of capture 3: an exact sum of one number for each tile and warp
+// CHECK-DAG: gradient of capture 2: an exact sum of one number for each work tile and key
+// CHECK-DAG: gradient of capture 3: an exact sum of one number for each work tile and warp
 // CHECK-DAG: gradient of capture 4: an exact sum of one number for each tile and diagonal
 // CHECK-DAG: gradient of capture 5: an exact sum of all pairs
 
@@ -26,11 +26,13 @@
 // CHECK: %[[PAIRS:.*]] = memref.alloc({{.*}}) : memref<10x?xi64>
 
 // Scores are not multiplied with anything: nothing but captures is wanted.
-// CHECK: attn.step @ds
+// CHECK: %[[LOOP:.*]]:2 = attn.tile_loop {{.*}} iter_args(%[[OF_KEYS:.*]] = %{{.*}}, %[[OF_ALL:.*]] = %
+// CHECK: attn.step @ds -> (vector<4x64xf32>, vector<4x64xf32>)
 // CHECK: attn.scatter disjoint %{{.*}} into %[[DENSE]][%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] {{.*}} (index, index, vector<64x1xindex>, vector<1x64xindex>)
 // CHECK: attn.scatter exact %{{.*}} into %[[ROWS]][%{{.*}}, %{{.*}}] {{.*}} (index, vector<64x1xindex>)
-// CHECK: attn.scatter exact %{{.*}} into %[[COLUMNS]][%{{.*}}] {{.*}} (vector<1x64xindex>)
-// CHECK: attn.scatter exact %{{.*}} into %[[SCALAR]][]
+// What goes to the same elements at all queries is carried by the loop.
+// CHECK: %[[NEXT:.*]] = attn.add_rows %{{.*}} to %[[OF_KEYS]] mask
+// CHECK: %[[NEXT_ALL:.*]] = attn.add_rows %{{.*}} to %[[OF_ALL]] mask
 // A table by distance is read at one place by all pairs of a diagonal: the first of a tile are 64 queries before the first key.
 // CHECK: %[[START:.*]] = arith.subi %{{.*}}, %c64
 // CHECK: %[[STEP:.*]] = vector.step : vector<128xindex>
@@ -40,7 +42,10 @@
 // CHECK: %[[SUMS:.*]] = attn.sum_diagonals %{{.*}} : vector<64x64xf32> -> vector<128xf32>
 // CHECK: attn.scatter exact %[[SUMS]] into %[[TABLE]][%[[DISTANCES]]] {{.*}} (vector<128xindex>)
 // CHECK: attn.scatter exact %{{.*}} into %[[PAIRS]][%{{.*}}] {{.*}} (vector<64x64xindex>)
+// CHECK: attn.yield %[[NEXT]], %[[NEXT_ALL]]
 // CHECK-NOT: attn.step
+// CHECK: attn.scatter exact %[[LOOP]]#0 into %[[COLUMNS]][%{{.*}}] {{.*}} vector<4x64xf32>, {{.*}} (vector<1x64xindex>)
+// CHECK: attn.scatter exact %[[LOOP]]#1 into %[[SCALAR]][]
 // CHECK: scf.forall
 // CHECK: memref.load %[[DENSE]]
 // CHECK: scf.forall
@@ -60,11 +65,14 @@
 // KERNEL: gpu.func @captures_behind5
 // KERNEL: gpu.func @captures(
 // KERNEL: %[[MEMORY:.*]] = hopper.create_tile : <4608xf32>
-// KERNEL-COUNT-4: hopper.scatter_add
+// KERNEL-COUNT-2: hopper.scatter_add
+// KERNEL: hopper.reduce {{.*}} : vector<64x64xf32> -> vector<4x64xf32>
 // KERNEL: %[[OWN:.*]] = hopper.rows %[[MEMORY]][%{{.*}}]
 // KERNEL: %[[SUMS:.*]] = hopper.diagonal_sums %{{.*}} via %[[OWN]] : vector<64x64xf32>, <4608xf32> -> vector<1x128xf32>
 // KERNEL: hopper.scatter_add %[[SUMS]] into %{{.*}}[%{{.*}}] if %{{.*}} : vector<1x128xf32>, memref<10x?xi64>, (vector<1x128xindex>), vector<1x128xi1>
 // KERNEL: hopper.scatter_add {{.*}} : vector<64x64xf32>, memref<10x?xi64>, (vector<64x64xindex>)
+// KERNEL: hopper.step "add" in "compute"
+// KERNEL-COUNT-2: hopper.scatter_add {{.*}} : vector<4x64xf32>
 
 func.func @captures(%q: !q, %l: !l, %dense: tensor<?x4x?x?xf32>, %rows: tensor<4x?xbf16>, %columns: tensor<?xf32>, %scalar: f32, %table: tensor<?xf32>, %pairs: tensor<?xf32>,
                     %d0: tensor<?x4x?x?xf32>, %d1: tensor<4x?xbf16>, %d2: tensor<?xf32>, %d3: tensor<f32>, %d4: tensor<?xf32>, %d5: tensor<?xf32>)
@@ -98,8 +106,8 @@ func.func @captures(%q: !q, %l: !l, %dense: tensor<?x4x?x?xf32>, %rows: tensor<4
 // CHECK: attn.step @ds
 // CHECK: %[[COUNTED:.*]] = arith.select
 // CHECK: %[[GIVEN:.*]] = arith.mulf %[[COUNTED]]
-// CHECK: attn.scatter exact %[[GIVEN]]
-// CHECK: attn.yield %[[COUNTED]]
+// CHECK: %[[SUMS:.*]] = attn.add_rows %[[GIVEN]]
+// CHECK: attn.yield %[[COUNTED]], %[[SUMS]]
 func.func @slope(%q: !q, %l: !l, %slopes: tensor<4xf32>, %d0: !q, %d1: tensor<4xf32>) -> (!q, tensor<4xf32>) {
   %d:2 = attn.attention_grad wrt(q, 0)
       ins(%q, %q, %q, %q, %l, %q : !q, !q, !q, !q, !l, !q)

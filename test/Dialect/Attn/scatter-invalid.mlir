@@ -101,3 +101,19 @@ func.func @diagonals(%x: vector<8x4xf32>) {
   %s = attn.sum_diagonals %x : vector<8x4xf32> -> vector<11xf32>
   return
 }
+
+// -----
+
+func.func @rows(%x: vector<8x4xf32>, %s: vector<2x4xf32>, %p: vector<8x4xi1>) {
+  // expected-error @below {{'attn.add_rows' op expects sums of 4x4, but got 'vector<2x4xf32>'}}
+  %n = attn.add_rows %x to %s mask %p : vector<8x4xf32>, vector<2x4xf32>, vector<8x4xi1>
+  return
+}
+
+// -----
+
+func.func @rows(%x: vector<8x4xf32>, %s: vector<4x4xf32>, %p: vector<4x4xi1>) {
+  // expected-error @below {{'attn.add_rows' op expects a mask of the shape of the tile, 'vector<8x4xf32>', but got 'vector<4x4xi1>'}}
+  %n = attn.add_rows %x to %s mask %p : vector<8x4xf32>, vector<4x4xf32>, vector<4x4xi1>
+  return
+}

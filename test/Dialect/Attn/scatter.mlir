@@ -49,3 +49,11 @@ func.func @diagonals(%x: vector<8x4xf32>, %p: vector<12xi1>, %i: vector<12xindex
   attn.scatter exact %s into %w[%i] mask %p : vector<12xf32>, memref<10x?xi64>, (vector<12xindex>), vector<12xi1>
   return
 }
+
+// Parts of the sums of columns.
+// CHECK-LABEL: func.func @rows
+// CHECK: attn.add_rows %{{.+}} to %{{.+}} mask %{{.+}} : vector<8x2xf32>, vector<4x2xf32>, vector<8x2xi1>
+func.func @rows(%x: vector<8x2xf32>, %s: vector<4x2xf32>, %p: vector<8x2xi1>) -> vector<4x2xf32> {
+  %n = attn.add_rows %x to %s mask %p : vector<8x2xf32>, vector<4x2xf32>, vector<8x2xi1>
+  return %n : vector<4x2xf32>
+}

@@ -650,7 +650,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?x?xi32>
 
 func.func @f(%v: vector<64x32xf32>, %p: vector<64x32xi1>, %m: memref<10xi64>) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.scatter_add' op expects a multiple of 8 rows of 64 elements, or one of 128, but got 'vector<64x32xf32>'}}
+    // expected-error@+1 {{'hopper.scatter_add' op expects a multiple of 8 rows of 64 elements, the parts of a sum, or one row of 128, but got 'vector<64x32xf32>'}}
     hopper.scatter_add %v into %m[] if %p : vector<64x32xf32>, memref<10xi64>, vector<64x32xi1>
   }
   return
@@ -672,6 +672,16 @@ func.func @f(%v: vector<64x64xf32>, %p: vector<64x64xi1>, %m: memref<10x?xi64>, 
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects 1 indices, but got 2}}
     hopper.scatter_add %v into %m[%x, %x] if %p : vector<64x64xf32>, memref<10x?xi64>, (index, index), vector<64x64xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<4x64xf32>, %p: vector<4x64xi1>, %m: memref<10x?xi64>, %x: vector<4x1xindex>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects indices with the extents of the vector or 1, but got 'vector<4x1xindex>' for 'vector<4x64xf32>'}}
+    hopper.scatter_add %v into %m[%x] if %p : vector<4x64xf32>, memref<10x?xi64>, (vector<4x1xindex>), vector<4x64xi1>
   }
   return
 }

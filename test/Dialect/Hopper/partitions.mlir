@@ -119,13 +119,15 @@ func.func @products(%ds: !hopper.tile<64x64xbf16>, %k: !hopper.tile<64x256xbf16>
 
 // Elements that go each to one of a buffer: to exact sums, and to floats.
 // CHECK-LABEL: func.func @scatter
-func.func @scatter(%words: memref<10x8x?xi64>, %floats: memref<?x?xf32>, %h: index, %i: vector<64x1xindex>, %j: vector<1x64xindex>, %p: vector<64x64xi1>) {
+func.func @scatter(%words: memref<10x8x?xi64>, %floats: memref<?x?xf32>, %h: index, %i: vector<64x1xindex>, %j: vector<1x64xindex>, %p: vector<64x64xi1>, %sums: vector<4x64xf32>, %all: vector<4x64xi1>) {
   %v = arith.constant dense<0.0> : vector<64x64xf32>
   hopper.warp_specialize partition @compute registers(240) {
     // CHECK: hopper.scatter_add %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}] if %{{.*}} : vector<64x64xf32>, memref<10x8x?xi64>, (index, vector<64x1xindex>), vector<64x64xi1>
     // CHECK: hopper.scatter_add %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}] if %{{.*}} : vector<64x64xf32>, memref<?x?xf32>, (vector<64x1xindex>, vector<1x64xindex>), vector<64x64xi1>
     hopper.scatter_add %v into %words[%h, %i] if %p : vector<64x64xf32>, memref<10x8x?xi64>, (index, vector<64x1xindex>), vector<64x64xi1>
     hopper.scatter_add %v into %floats[%i, %j] if %p : vector<64x64xf32>, memref<?x?xf32>, (vector<64x1xindex>, vector<1x64xindex>), vector<64x64xi1>
+    // CHECK: hopper.scatter_add {{.*}} : vector<4x64xf32>, memref<10x8x?xi64>, (index, vector<1x64xindex>), vector<4x64xi1>
+    hopper.scatter_add %sums into %words[%h, %j] if %all : vector<4x64xf32>, memref<10x8x?xi64>, (index, vector<1x64xindex>), vector<4x64xi1>
   }
   return
 }

@@ -398,7 +398,8 @@ LogicalResult Outliner::emitWork(Block *body) {
   end = rows.getEnd();
   values->mapRows(first, end, block->getArgument(2), schedule.getTileM());
   if (failed(emitLoopInputs()) || failed(emitQueries()) ||
-      failed(emitSlopes()) || failed(emitLoop()) || failed(emitResults()))
+      failed(emitSlopes()) || failed(emitLoop()) || failed(emitCarriedSums()) ||
+      failed(emitResults()))
     return failure();
   builder.setInsertionPointToEnd(block);
   hopper::EndOp::create(builder, loc);

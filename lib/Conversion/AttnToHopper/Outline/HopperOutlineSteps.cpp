@@ -295,6 +295,8 @@ LogicalResult Outliner::emitStepOps(Block &block) {
       result = emitAccumulate(accumulate);
     } else if (auto diagonals = dyn_cast<SumDiagonalsOp>(op)) {
       result = emitSumDiagonals(diagonals);
+    } else if (auto add = dyn_cast<AddRowsOp>(op)) {
+      value = emitAddRows(add);
     } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
       result = emitScatter(scatter);
     } else if (auto inner = dyn_cast<scf::ForOp>(op);

@@ -182,6 +182,43 @@ LogicalResult Outliner::emitSumDiagonals(SumDiagonalsOp op) {
   return success();
 }
 
+/// Each thread adds what it holds of a row to its part of the row's sum.
+FailureOr<Value> Outliner::emitAddRows(AddRowsOp op) {
+  FailureOr<Value> tile = values->getVector(op.getTile(), VectorKind::Both),
+                   mask = values->getVector(op.getMask(), VectorKind::Both),
+                   sums = values->getVector(op.getSums(), VectorKind::Both);
+  if (failed(tile) || failed(mask) || failed(sums))
+    return failure();
+  Value counted = arith::SelectOp::create(builder, loc, *mask, *tile,
+                                          splat(tile->getType(), 0));
+  Value parts = hopper::ReduceOp::create(builder, loc, getVectorType(kSumParts),
+                                         "add", counted);
+  return Value(arith::AddFOp::create(builder, loc, *sums, parts));
+}
+
+/// What the loop has carried of sums is added to buffers by who has it.
+LogicalResult Outliner::emitCarriedSums() {
+  SmallVector<ScatterOp> scatters(grid.getOps<ScatterOp>());
+  if (scatters.empty())
+    return success();
+  auto sums = dyn_cast<OpResult>(scatters.front().getValues());
+  StepOp step;
+  if (sums && sums.getOwner() == loop)
+    step = loop.getYielded()[sums.getResultNumber()].getDefiningOp<StepOp>();
+  if (!step)
+    return scatters.front().emitError(
+        "expects elements that a step of the loop "
+        "gives on a GPU");
+  hopper::StepOp add =
+      createStep("add", getPartition(step.getStepName()), TypeRange());
+  for (ScatterOp scatter : scatters)
+    if (failed(emitScatter(scatter)))
+      return failure();
+  hopper::EndOp::create(builder, loc);
+  builder.setInsertionPointAfter(add);
+  return success();
+}
+
 /// Elements of a tile are added to those of a buffer that work tiles share.
 LogicalResult Outliner::emitScatter(ScatterOp op) {
   auto into = dyn_cast<MemRefType>(op.getInto().getType());

@@ -155,7 +155,9 @@ private:
   FailureOr<AddingTurn> emitTurn(AccumulateOp op);
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult emitSumDiagonals(SumDiagonalsOp op);
+  FailureOr<Value> emitAddRows(AddRowsOp op);
   LogicalResult emitScatter(ScatterOp op);
+  LogicalResult emitCarriedSums();
   LogicalResult matchResidents();
   LogicalResult emitStepOps(Block &block);
   LogicalResult emitOutputs(StepOp step, StringRef partition,

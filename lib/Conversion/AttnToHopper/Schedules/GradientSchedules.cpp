@@ -171,16 +171,21 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     add(64, tileN, 1, 240, 1, plain, {}, 5.0, 200.0e-3, {},
         /*isStrided=*/true);
   };
-  // Where pairs add to gradients of captures takes registers.
+  // Where pairs add to gradients of captures takes registers, as do scores that
+  // adjoints read: they stay until then, beside the dx of a late dq.
   if (hasCaptures(gradient) && dim <= 128) {
     bool ofDiagonals = hasSumsOfDiagonals(gradient);
+    ArrayRef<Place> order =
+        gradient.getAdjoint().getArgument(kAdjointScore).use_empty()
+            ? ArrayRef(late)
+            : ArrayRef(plain);
     if (queryKeyDim == 128) {
       if (!ofDiagonals)
-        add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 38.0e-3);
-      add(128, kDiagonalRows, 2, 240, 1, plain, {"exp", last}, 5.0, 42.0e-3);
+        add(128, 80, 2, 240, 1, order, {"exp", last}, 5.0, 38.0e-3);
+      add(128, kDiagonalRows, 2, 240, 1, order, {"exp", last}, 5.0, 42.0e-3);
     } else {
       if (dim <= 64 && !ofDiagonals)
-        add(128, 128, 2, 240, 1, plain, {}, 5.0, 24.0e-3);
+        add(128, 128, 2, 240, 1, order, {"exp", last}, 5.0, 24.0e-3);
       add(64, kDiagonalRows, 1, 216, 2, plain, {}, 3.0, 30.0e-3);
     }
     add(64, kDiagonalRows, 2, 240, 1, plain, {}, 5.0, 60.0e-3).isLastResort =

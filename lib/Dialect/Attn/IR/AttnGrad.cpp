@@ -208,6 +208,18 @@ LogicalResult SumDiagonalsOp::verify() {
                                  << ", but got " << getSums().getType();
 }
 
+LogicalResult AddRowsOp::verify() {
+  VectorType tile = getTile().getType(), sums = getSums().getType();
+  if (sums.getDimSize(0) != kSumParts ||
+      sums.getDimSize(1) != tile.getDimSize(1))
+    return emitOpError("expects sums of ")
+           << kSumParts << "x" << tile.getDimSize(1) << ", but got " << sums;
+  if (getMask().getType().getShape() != tile.getShape())
+    return emitOpError("expects a mask of the shape of the tile, ")
+           << tile << ", but got " << getMask().getType();
+  return success();
+}
+
 LogicalResult ExactSumOp::verify() {
   return verifyWords(*this, getWords().getType(), getIndices().size());
 }

@@ -23,14 +23,14 @@ LogicalResult ReduceOp::verify() {
   if (getKind() != "max" && getKind() != "add")
     return emitOpError("expects max or add, but got ") << getKind();
   int64_t rows = result.getDimSize(0), sourceRows = source.getDimSize(0);
-  bool isOfParts = sourceRows == 4 && rows == 1 && getKind() == "add";
+  bool isOfParts = sourceRows == kSumParts && rows == 1 && getKind() == "add";
   if (source.getDimSize(1) != kWarpgroupRows ||
       (sourceRows % 8 != 0 && !isOfParts))
     return emitOpError("expects a multiple of 8 rows of ")
            << kWarpgroupRows << " queries, or the parts of a sum, but got "
            << source;
   if (result.getDimSize(1) != source.getDimSize(1) ||
-      (rows != 1 && (rows != 4 || getKind() != "add")))
+      (rows != 1 && (rows != kSumParts || getKind() != "add")))
     return emitOpError("expects a result with one row, or four for add, but "
                        "got ")
            << result;
@@ -173,11 +173,13 @@ LogicalResult ScatterAddOp::verify() {
   ShapedType vector = getVector().getType();
   auto memref = cast<MemRefType>(getMemref().getType());
   int64_t rows = vector.getDimSize(0), columns = vector.getDimSize(1);
-  bool isOfThreads = rows == 1 && columns == kWarpgroupThreads;
-  if (!isOfThreads && (columns != kWarpgroupRows || rows % 8 != 0))
+  bool isOfThreads = rows == 1 && columns == kWarpgroupThreads,
+       isOfParts = rows == kSumParts;
+  if (!isOfThreads &&
+      (columns != kWarpgroupRows || (rows % 8 != 0 && !isOfParts)))
     return emitOpError("expects a multiple of 8 rows of ")
-           << kWarpgroupRows << " elements, or one of " << kWarpgroupThreads
-           << ", but got " << vector;
+           << kWarpgroupRows << " elements, the parts of a sum, or one row of "
+           << kWarpgroupThreads << ", but got " << vector;
   bool hasWords = isExact() && memref.getRank() > 0 &&
                   memref.getDimSize(0) == kExactSumWords;
   if (!memref.getElementType().isF32() && !hasWords)
@@ -190,7 +192,8 @@ LogicalResult ScatterAddOp::verify() {
            << rank << " indices, but got " << getIndices().size();
   for (Value index : getIndices()) {
     auto type = dyn_cast<ShapedType>(index.getType());
-    if (type && ((type.getDimSize(0) != 1 && type.getDimSize(0) != rows) ||
+    if (type && ((type.getDimSize(0) != 1 &&
+                  (type.getDimSize(0) != rows || isOfParts)) ||
                  (type.getDimSize(1) != 1 && type.getDimSize(1) != columns)))
       return emitOpError("expects indices with the extents of the vector or 1, "
                          "but got ")

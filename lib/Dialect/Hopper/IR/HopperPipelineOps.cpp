@@ -120,7 +120,7 @@ void WorkLoopOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs(), {"operandSegmentSizes"});
 }
 
-LogicalResult WorkLoopOp::verify() {
+LogicalResult WorkLoopOp::verifyRegions() {
   if (getBody().getNumArguments() != getNumIds() + 1 + getInits().size() ||
       !llvm::all_of(getIds().getTypes(), llvm::IsaPred<IndexType>) ||
       !getNumber().getType().isInteger(32) ||

@@ -1,5 +1,6 @@
 //===- Layouts.cpp - How a warpgroup holds fragments ----------------------===//
 
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/InterleavedRange.h"
@@ -200,14 +201,16 @@ FragmentLayout IotaOp::getLayout(Value) {
 
 FragmentLayout ReduceOp::getLayout(Value fragment) {
   // Of four parts of a sum there is no less than their sum.
-  bool isOfParts = getSource().getType().getDimSize(0) == 4;
+  bool isOfParts = getSource().getType().getDimSize(0) == kSumParts;
   if (fragment == getSource())
     return isOfParts ? FragmentLayout::Partial : FragmentLayout::Accumulator;
   return getLayoutOfRows(getResult().getType(), FragmentLayout::Partial);
 }
 
 FragmentLayout ScatterAddOp::getLayout(Value fragment) {
-  return getLayoutOfShape(cast<ShapedType>(fragment.getType()));
+  auto type = cast<ShapedType>(fragment.getType());
+  return type.getDimSize(0) == kSumParts ? FragmentLayout::Partial
+                                         : getLayoutOfShape(type);
 }
 
 FragmentLayout DiagonalSumsOp::getLayout(Value fragment) {

@@ -25,6 +25,8 @@ enum AdjointArg : unsigned {
 /// exponent of the first one, and the number of the word of flags.
 inline constexpr int64_t kExactSumWords = 10, kExactSumBits = 32,
                          kExactSumExponent = -149, kExactSumFlags = 9;
+/// Parts of the sum of a column (attn.add_rows).
+inline constexpr int64_t kSumParts = 4;
 /// Flags of an exact sum.
 enum ExactSumFlag : int64_t {
   kExactSumNaN = 1,

@@ -235,6 +235,33 @@ def Attn_SumDiagonalsOp : Attn_Op<"sum_diagonals", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Attn_AddRowsOp : Attn_Op<"add_rows", [Pure, AllTypesMatch<["sums", "result"]>]> {
+  let summary = "add the rows of a tile to four parts of their sum";
+  let description = [{
+    Of each column, the four numbers of the result sum up to those of `sums` and all of the tile's for which `mask` holds. Which of the four a row is added to is left
+    open, but is the same each time. Loops carry such sums, so that their parts are added to each other once, behind the loop.
+
+    Operands:
+
+    * `tile`: N x M elements.
+    * `sums`: the parts before, 4 x M elements.
+    * `mask`: for each element of the tile.
+
+    Example:
+
+    ```mlir
+    %next = attn.add_rows %x to %sums mask %p : vector<80x128xf32>, vector<4x128xf32>, vector<80x128xi1>
+    ```
+
+    Errors: sums of other than four rows or of another number of columns; a mask of another shape.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$tile, VectorOfRankAndType<[2], [F32]>:$sums,
+    VectorOfRankAndType<[2], [I1]>:$mask);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let assemblyFormat = "$tile `to` $sums `mask` $mask attr-dict `:` type($tile) `,` type($sums) `,` type($mask)";
+  let hasVerifier = 1;
+}
+
 def Attn_ExactSumOp : Attn_Op<"exact_sum", [MemoryEffects<[MemRead]>]> {
   let summary = "read a sum that attn.scatter exact has made";
   let description = [{

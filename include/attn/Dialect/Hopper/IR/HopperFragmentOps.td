@@ -273,7 +273,7 @@ def Hopper_ScatterAddOp : Hopper_Op<"scatter_add", [
 
     An index is a number, or a fragment with an extent of 1 along what it does not depend on. Where no index depends on `n`, or on `m`, the elements along that are summed
     first, in registers and by shuffles, in f32 and in a fixed order: one addition is left for 64 `m`, for each `n` and warp, or for a warp. Of 128 numbers, each thread adds its own.
-    What all threads of a warp add to one element at run time is summed first as well.
+    What all threads of a warp add to one element at run time is summed first as well. Of four rows, the parts of sums that `hopper.reduce` gives, the sums are added: no index depends on `n`.
 
     A buffer of i64 has the words of exact sums, as `attn.scatter exact` has them, without an index for its first dimension: integers are added atomically, in any order.
     One of f32 is added to by atomic operations as well, so that its sums are the same each time only where no two elements go to the same one.
@@ -283,7 +283,7 @@ def Hopper_ScatterAddOp : Hopper_Op<"scatter_add", [
     hopper.scatter_add %v into %sums[%i, %j] if %p : vector<64x64xf32>, memref<?x?xf32>, (vector<64x1xindex>, vector<1x64xindex>), vector<64x64xi1>
     ```
 
-    Errors: a vector of other than 64 columns and a multiple of 8 rows, or 128 columns and one row; indices or a mask of other shapes; a buffer of other elements than f32 and
+    Errors: a vector of other than 64 columns and a multiple of 8 rows, or four, or 128 columns and one row; indices or a mask of other shapes; a buffer of other elements than f32 and
     words; a number of indices other than its rank, or than that less one; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref,

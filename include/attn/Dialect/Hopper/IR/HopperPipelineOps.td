@@ -41,7 +41,7 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     Block *getBlock() { return &getBody().front(); }
     /// How many work tiles there are, by each of their numbers.

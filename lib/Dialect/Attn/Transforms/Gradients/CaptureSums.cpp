@@ -77,6 +77,138 @@ SmallVector<CaptureSum> mlir::attn::emitCaptureSums(OpBuilder &builder,
   return sums;
 }
 
+static void addRemark(const CaptureSum &sum, ContributeOp op, StringRef form) {
+  remark::passed(op.getLoc(), remark::RemarkOpts::name("capture-gradient")
+                                  .category(kRemarkCategory)
+                                  .function(getFunctionName(
+                                      op->getParentOfType<AttentionGradOp>())))
+      << remark::add("gradient of capture {0}: {1}", sum.capture, form.str());
+}
+
+/// Indices in their vectorised form: along what they do not depend on, there is
+/// one.
+static SmallVector<Value> getIndices(OpBuilder &builder, ContributeOp op,
+                                     RegionVectorizer &vectorizer) {
+  SmallVector<Value> indices;
+  for (Value operand : op.getIndices()) {
+    TileValue index = vectorizer.get(operand);
+    Value value = index.value;
+    if (index.kind == TileKind::Query || index.kind == TileKind::Key) {
+      int64_t count = cast<VectorType>(value.getType()).getDimSize(0);
+      bool isOfRows = index.kind == TileKind::Key;
+      auto type = VectorType::get({isOfRows ? count : 1, isOfRows ? 1 : count},
+                                  builder.getIndexType());
+      value = vector::ShapeCastOp::create(builder, op.getLoc(), type, value);
+    }
+    indices.push_back(value);
+  }
+  return indices;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of the work tile
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Whether values of an adjoint depend on the key, if they depend on nothing
+/// else that differs from pair to pair of a work tile.
+class Dependence {
+public:
+  Dependence(Region &adjoint, bool hasManyBatches, bool hasManyHeads)
+      : adjoint(adjoint), hasManyBatches(hasManyBatches),
+        hasManyHeads(hasManyHeads) {}
+  std::optional<bool> isOfKey(Value value) const;
+
+private:
+  Region &adjoint;
+  bool hasManyBatches, hasManyHeads;
+};
+} // namespace
+
+std::optional<bool> Dependence::isOfKey(Value value) const {
+  if (!adjoint.isAncestor(value.getParentRegion()))
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() != &adjoint.front())
+      return std::nullopt;
+    unsigned number = argument.getArgNumber();
+    bool isOne = number >= kNumAdjointArgs || number == kAdjointKey ||
+                 (number == kAdjointBatch && !hasManyBatches) ||
+                 (number == kAdjointHead && !hasManyHeads);
+    return isOne ? std::optional<bool>(number == kAdjointKey) : std::nullopt;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op->getNumRegions() != 0)
+    return std::nullopt;
+  bool isOfAny = false;
+  for (Value operand : op->getOperands()) {
+    std::optional<bool> isOfThis = isOfKey(operand);
+    if (!isOfThis)
+      return std::nullopt;
+    isOfAny |= *isOfThis;
+  }
+  // Behind the last key there is nothing to read.
+  if (isOfAny && isa<tensor::ExtractOp>(op))
+    return std::nullopt;
+  return isOfAny;
+}
+
+bool mlir::attn::isOfWorkTile(ContributeOp op, bool hasManyBatches,
+                              bool hasManyHeads) {
+  Region &adjoint = op->getParentOfType<AttentionGradOp>().getAdjoint();
+  // A loop may add to one element many times, or to many.
+  auto loop = op->getParentOfType<scf::ForOp>();
+  if (loop && adjoint.isAncestor(loop->getParentRegion()))
+    return false;
+  Dependence dependence(adjoint, hasManyBatches, hasManyHeads);
+  return llvm::all_of(op.getIndices(), [&](Value index) {
+    return dependence.isOfKey(index).has_value();
+  });
+}
+
+Value mlir::attn::emitCarriedSums(OpBuilder &builder, ContributeOp op,
+                                  Value parts, TileValue active,
+                                  RegionVectorizer &vectorizer) {
+  Value values =
+      vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile);
+  return AddRowsOp::create(builder, op.getLoc(), values, parts,
+                           vectorizer.broadcast(active, TileKind::Tile));
+}
+
+LogicalResult mlir::attn::emitScatterOfSums(OpBuilder &builder,
+                                            const CaptureSum &sum,
+                                            ContributeOp op, Value parts,
+                                            ArrayRef<TileValue> arguments) {
+  Location loc = op.getLoc();
+  Region &adjoint = op->getParentOfType<AttentionGradOp>().getAdjoint();
+  auto type = cast<VectorType>(parts.getType());
+  RegionVectorizer vectorizer(builder, loc, type.getDimSize(0),
+                              type.getDimSize(1), /*sites=*/nullptr);
+  for (auto [argument, value] :
+       llvm::zip_equal(adjoint.getArguments(), arguments))
+    if (value.value)
+      vectorizer.set(argument, value);
+  if (failed(emitIndices(op, vectorizer)))
+    return failure();
+  bool isOfKeys = llvm::any_of(op.getIndices(), [&](Value index) {
+    return vectorizer.get(index).kind != TileKind::Uniform;
+  });
+  addRemark(sum, op,
+            isOfKeys ? "an exact sum of one number for each work tile and key"
+                     : "an exact sum of one number for each work tile and "
+                       "warp");
+  auto all =
+      DenseElementsAttr::get(type.clone(builder.getI1Type()), /*value=*/true);
+  ScatterOp::create(builder, loc, Type(), sum.mode, parts, sum.buffer,
+                    getIndices(builder, op, vectorizer),
+                    arith::ConstantOp::create(builder, loc, all));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of a tile
+//===----------------------------------------------------------------------===//
+
 /// What is left to add of a tile, for the mode and the dimensions along which
 /// indices vary.
 static StringRef describeForm(ScatterMode mode, TileKind kind,
@@ -130,34 +262,15 @@ LogicalResult mlir::attn::emitScatter(OpBuilder &builder, const CaptureSum &sum,
     all = join(all, vectorizer.get(operand).kind);
   bool isOfDiagonals = sum.mode == ScatterMode::Exact &&
                        tile.numRows == kDiagonalRows && isByDiagonal(op);
-  remark::passed(op.getLoc(), remark::RemarkOpts::name("capture-gradient")
-                                  .category(kRemarkCategory)
-                                  .function(getFunctionName(
-                                      op->getParentOfType<AttentionGradOp>())))
-      << remark::add("gradient of capture {0}: {1}", sum.capture,
-                     describeForm(sum.mode, all, isOfDiagonals).str());
+  addRemark(sum, op, describeForm(sum.mode, all, isOfDiagonals));
   Value values =
             vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile),
         mask = vectorizer.broadcast(active, TileKind::Tile);
   if (isOfDiagonals)
     return emitScatterOfDiagonals(builder, sum, op, values, mask, vectorizer,
                                   tile);
-  SmallVector<Value> indices;
-  for (Value operand : op.getIndices()) {
-    TileValue index = vectorizer.get(operand);
-    Value value = index.value;
-    // Along what it does not depend on, there is one.
-    if (index.kind == TileKind::Query || index.kind == TileKind::Key) {
-      bool isOfRows = index.kind == TileKind::Key;
-      auto type = VectorType::get(
-          {isOfRows ? tile.numRows : 1, isOfRows ? 1 : tile.numColumns},
-          builder.getIndexType());
-      value = vector::ShapeCastOp::create(builder, loc, type, value);
-    }
-    indices.push_back(value);
-  }
-  ScatterOp::create(builder, loc, Type(), sum.mode, values, sum.buffer, indices,
-                    mask);
+  ScatterOp::create(builder, loc, Type(), sum.mode, values, sum.buffer,
+                    getIndices(builder, op, vectorizer), mask);
   return success();
 }
 

@@ -36,6 +36,23 @@ struct ContributingTile {
   function_ref<SmallVector<TileValue>()> getDiagonals;
 };
 
+/// Whether a contribution adds to elements that are those of the work tile of
+/// keys, whatever queries it meets: to one element, or to one for each key.
+/// Heads, or batches, are those of the queries, of which it may meet several.
+bool isOfWorkTile(ContributeOp op, bool hasManyBatches, bool hasManyHeads);
+
+/// What the parts of the sums of columns become where such a contribution is
+/// `active`.
+Value emitCarriedSums(OpBuilder &builder, ContributeOp op, Value parts,
+                      TileValue active, RegionVectorizer &vectorizer);
+
+/// Adds these parts, which a loop over queries has carried. `arguments` are
+/// those of the adjoint for the work tile; that of the query, the score and its
+/// gradient may be null.
+LogicalResult emitScatterOfSums(OpBuilder &builder, const CaptureSum &sum,
+                                ContributeOp op, Value parts,
+                                ArrayRef<TileValue> arguments);
+
 /// Adds what a contribution is on a tile where `active` holds.
 LogicalResult emitScatter(OpBuilder &builder, const CaptureSum &sum,
                           ContributeOp op, TileValue active,

@@ -140,6 +140,16 @@ bool mlir::attn::hasSumsOfDiagonals(AttentionGradOp op) {
   return found;
 }
 
+LogicalResult mlir::attn::emitIndices(ContributeOp op,
+                                      RegionVectorizer &vectorizer) {
+  SetVector<Operation *> computing =
+      getComputing(getAdjointOf(op), SmallVector<Value>(op.getIndices()));
+  for (Operation *defining : topologicalSort(computing))
+    if (failed(vectorizer.emit(*defining)))
+      return failure();
+  return success();
+}
+
 FailureOr<SmallVector<Value>>
 mlir::attn::emitDiagonalIndices(OpBuilder &builder, ContributeOp op,
                                 int64_t count, ArrayRef<TileValue> arguments,
@@ -157,10 +167,8 @@ mlir::attn::emitDiagonalIndices(OpBuilder &builder, ContributeOp op,
     if (adjoint.isAncestor(loop->getParentRegion()))
       vectorizer.set(induction, around.get(induction));
   }
-  for (Operation *defining : topologicalSort(
-           getComputing(adjoint, SmallVector<Value>(op.getIndices()))))
-    if (failed(vectorizer.emit(*defining)))
-      return failure();
+  if (failed(emitIndices(op, vectorizer)))
+    return failure();
   SmallVector<Value> indices;
   for (Value index : op.getIndices()) {
     TileValue value = vectorizer.get(index);

@@ -17,6 +17,10 @@ namespace mlir::attn {
 /// of them is not for all pairs.
 bool isByDiagonal(ContributeOp op);
 
+/// Emits what computes the indices of a contribution, in no branch or loop, of
+/// the arguments of the adjoint that `vectorizer` has been told.
+LogicalResult emitIndices(ContributeOp op, RegionVectorizer &vectorizer);
+
 /// Emits the indices for each of `count` diagonals. `arguments` are those of
 /// the adjoint with a vector of as many i and one j, or the other way round;
 /// the score and its gradient, which no index depends on, may be null. The

@@ -430,7 +430,39 @@ SmallVector<Value> GradientLoop::createZeros() {
     add(attention.getQueryKeyDim());
   if (wanted.values)
     add(attention.getValueDim());
+  carriedSums.clear();
+  if (!shared)
+    return zeros;
+  // Beside scores, which adjoints may read, there are no registers for them.
+  if (!op.getAdjoint().empty() &&
+      !op.getAdjoint().getArgument(kAdjointScore).use_empty())
+    return zeros;
+  bool hasManyBatches = sharing && sharing->batches,
+       hasManyHeads = sharing && !matchPattern(sharing->heads, m_One());
+  for (const CaptureSum &sum : shared->captures)
+    for (ContributeOp contribution : getContributions(op, sum.capture))
+      if (sum.mode == ScatterMode::Exact &&
+          isOfWorkTile(contribution, hasManyBatches, hasManyHeads)) {
+        carriedSums.push_back({contribution, &sum});
+        add(kSumParts);
+      }
   return zeros;
+}
+
+LogicalResult GradientLoop::finishCaptures(ArrayRef<Value> parts) {
+  if (parts.empty())
+    return success();
+  // Of the first of several batches and heads, if they do not matter.
+  if (sharing)
+    setOther(sharing->firstBatch, sharing->firstHead);
+  SmallVector<TileValue> arguments = {{}, {}};
+  llvm::append_range(arguments, getArguments(createIndex(builder, loc, 0)));
+  arguments[kAdjointQuery] = {};
+  for (auto [carried, sums] : llvm::zip_equal(carriedSums, parts))
+    if (failed(emitScatterOfSums(builder, *carried.second, carried.first, sums,
+                                 arguments)))
+      return failure();
+  return success();
 }
 
 FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,

@@ -89,7 +89,8 @@ public:
   void setOthers(const SharingHeads &heads);
 
   /// The sums before any other row: for products, for values, as far as they
-  /// are wanted.
+  /// are wanted, and then for contributions to captures that a loop over
+  /// queries carries.
   SmallVector<Value> createZeros();
   /// Emits the loop over the others, which carries these sums and then the sums
   /// of queries, [B, H, S, D], or, for a capture, a tensor that `scatter` adds
@@ -98,6 +99,8 @@ public:
                                      Scatter scatter = nullptr);
   /// What the sums become: gradients, of the types of these.
   SmallVector<Value> finish(ArrayRef<Value> sums, ArrayRef<Value> outs);
+  /// Adds sums for captures to memory.
+  LogicalResult finishCaptures(ArrayRef<Value> parts);
 
 private:
   FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
@@ -162,6 +165,8 @@ private:
   Value ownRows;
   Value sumsBatch, sumsHead;
   TileValue ownShift, ownDelta;
+  /// Which contributions to which captures the loop carries the sums of.
+  SmallVector<std::pair<ContributeOp, const CaptureSum *>> carriedSums;
 };
 
 /// The gradients of keys and values that are asked for, which work tiles of

@@ -248,6 +248,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                            /*isTransposed=*/true);
     });
   }
+  SmallVector<Value> sums(carried.take_back(carriedSums.size()));
   auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
     Value wide = extend(p);
     Value ds = emitScoreGradient(
@@ -269,6 +270,12 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     LogicalResult contributed = success();
     auto contribute = [&](ContributeOp contribution, TileValue active, Value,
                           RegionVectorizer &reverse) {
+      for (auto [carriedSum, parts] : llvm::zip_equal(carriedSums, sums))
+        if (carriedSum.first == contribution) {
+          parts =
+              emitCarriedSums(builder, contribution, parts, active, reverse);
+          return Value();
+        }
       for (const CaptureSum &sum : shared->captures)
         if (sum.capture == contribution.getCaptureNumber() &&
             failed(emitScatter(builder, sum, contribution, active, reverse,
@@ -280,13 +287,18 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
         emitAdjoint(first, x, wide, ds, contribute, /*into=*/Value());
     if (failed(dx) || failed(contributed))
       return failure();
-    return needsProducts ? dx : SmallVector<Value>();
+    SmallVector<Value> results;
+    if (needsProducts)
+      results.push_back(dx->front());
+    llvm::append_range(results, sums);
+    return results;
   };
   if (needsScores) {
     FailureOr<ValueRange> gradients =
         emitStep(builder, loc, "ds", emitGradients);
     if (failed(gradients))
       return failure();
+    llvm::copy(gradients->take_back(sums.size()), sums.begin());
     if (shared->sums)
       emitSums(gradients->front());
     if (wanted.products)
@@ -294,6 +306,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   }
   if (newValues)
     next.push_back(newValues);
+  llvm::append_range(next, sums);
   return next;
 }
 

@@ -269,9 +269,12 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
     return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
   };
   SharingHeads heads;
-  heads.heads = emitGroup(builder, op);
+  // As a number where it is one.
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  heads.heads = areEqual(op.getQuery(), op.getKey(), query.h, key.h)
+                    ? one
+                    : emitGroup(builder, op);
   if (!haveOwnBatches(op)) {
-    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     Value isShared = builder.createOrFold<arith::CmpIOp>(
         loc, arith::CmpIPredicate::eq, get(op.getKey(), key.b), one);
     heads.batches = builder.createOrFold<arith::SelectOp>(
@@ -318,9 +321,10 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
     else
       loop.setOther(rows.batch, rows.head);
     FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
-    if (failed(sums))
+    if (failed(sums) ||
+        failed(loop.finishCaptures(ArrayRef(*sums).drop_front(outs.size()))))
       return failure();
-    return loop.finish(*sums, outs);
+    return loop.finish(ArrayRef(*sums).take_front(outs.size()), outs);
   };
   bool hasKeys = op.getOutOf(kGradKey) || outs.empty();
   Value rows = outs.empty() ? op.getKey() : outs[0];
