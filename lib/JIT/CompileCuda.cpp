@@ -1,6 +1,7 @@
 //===- CompileCuda.cpp - From a program to kernels for a GPU --------------===//
 
 #include "Compilation.h"
+#include "Program.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "attn/Pipelines/AttnToNVVM.h"
@@ -376,7 +377,9 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   };
   if (count() < 2)
     return compileLaunch(module, diagnostics, tracker);
-  // As the pipeline will see them.
+  // As the pipeline will see them, without those of other functions.
+  if (!selectEntry(module, options))
+    return diagnostics.takeError("the program has no entry");
   auto simplify = [](mlir::OpPassManager &passes) {
     passes.addPass(mlir::createInlinerPass({}, [](mlir::OpPassManager &) {}));
     passes.addPass(mlir::createSymbolDCEPass());

@@ -25,13 +25,9 @@ attn::differentiate(llvm::StringRef program,
       parseProgram(program, compile, &context);
   if (!module)
     return diagnostics.takeError("the program is not valid");
-  mlir::func::FuncOp entry = findEntry(*module, compile);
+  mlir::func::FuncOp entry = selectEntry(*module, compile);
   if (!entry)
     return diagnostics.takeError("the program has no entry");
-  for (auto function : module->getOps<mlir::func::FuncOp>())
-    function.setVisibility(function == entry
-                               ? mlir::SymbolTable::Visibility::Public
-                               : mlir::SymbolTable::Visibility::Private);
   mlir::PassManager passes(&context);
   passes.addPass(mlir::createInlinerPass({}, [](mlir::OpPassManager &) {}));
   mlir::attn::AttnDifferentiatePassOptions pass;

@@ -119,7 +119,7 @@ OwningOpRef<ModuleOp> parseProgram(StringRef program,
 // Entry
 //===----------------------------------------------------------------------===//
 
-func::FuncOp findEntry(ModuleOp module, const CompileOptions &options) {
+static func::FuncOp findEntry(ModuleOp module, const CompileOptions &options) {
   SmallVector<func::FuncOp> functions;
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (options.entry.empty() ? function.isPublic() && !function.isExternal()
@@ -241,16 +241,23 @@ static LogicalResult applySchedule(ModuleOp module, StringRef text) {
   return success();
 }
 
-LogicalResult prepareProgram(ModuleOp module, const CompileOptions &options,
-                             KernelMetadata &metadata, EntryPoint &entryPoint) {
+func::FuncOp selectEntry(ModuleOp module, const CompileOptions &options) {
   func::FuncOp entry = findEntry(module, options);
   if (!entry)
-    return failure();
-  metadata.entry = entry.getName().str();
+    return nullptr;
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     function.setVisibility(function == entry
                                ? SymbolTable::Visibility::Public
                                : SymbolTable::Visibility::Private);
+  return entry;
+}
+
+LogicalResult prepareProgram(ModuleOp module, const CompileOptions &options,
+                             KernelMetadata &metadata, EntryPoint &entryPoint) {
+  func::FuncOp entry = selectEntry(module, options);
+  if (!entry)
+    return failure();
+  metadata.entry = entry.getName().str();
   StringRef attribute = ::mlir::attn::kNameAttrName;
   for (auto [number, type] : llvm::enumerate(entry.getArgumentTypes()))
     if (failed(describe(entry, "argument", "arg", type,

@@ -18,10 +18,10 @@ mlir::OwningOpRef<mlir::ModuleOp> parseProgram(llvm::StringRef program,
                                                const CompileOptions &options,
                                                mlir::MLIRContext *context);
 
-/// The function that the options mean. Null after an error, which goes to the
-/// context.
-mlir::func::FuncOp findEntry(mlir::ModuleOp module,
-                             const CompileOptions &options);
+/// The function that the options mean, which is the only public one then. Null
+/// after an error, which goes to the context.
+mlir::func::FuncOp selectEntry(mlir::ModuleOp module,
+                               const CompileOptions &options);
 
 /// Makes the function to compile the only public one, applies the options to
 /// it, and fills in its name, its inputs and its results. Errors go to the

@@ -401,6 +401,19 @@ TEST_F(CudaKernel, RunsOnStreamsOfSeveralThreads) {
   EXPECT_TRUE(llvm::StringRef(fakeCudaGetLog()).contains(" stream\n"));
 }
 
+// What other functions of the module compute is no launch of the entry's.
+TEST_F(CudaKernel, OtherFunctions) {
+  std::string other = kProgram;
+  other.replace(other.find("@attn("), 5, "@more");
+  CompileOptions options = getOptions();
+  options.entry = "attn";
+  KernelPackage one = get(compileToPackage(kProgram, options)),
+                ofTwo = get(compileToPackage(other + kProgram, options));
+  ASSERT_EQ(ofTwo.program->launches.size(), 1u);
+  EXPECT_EQ(ofTwo.program->launches[0].variants[0].ptx,
+            one.program->launches[0].variants[0].ptx);
+}
+
 TEST_F(CudaKernel, Packages) {
   KernelPackage package = get(compileToPackage(kProgram, getOptions()));
   ASSERT_TRUE(package.program.has_value());
