@@ -175,17 +175,20 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   // adjoints read: they stay until then, beside the dx of a late dq.
   if (hasCaptures(gradient) && dim <= 128) {
     bool ofDiagonals = hasSumsOfDiagonals(gradient);
-    ArrayRef<Place> order =
-        gradient.getAdjoint().getArgument(kAdjointScore).use_empty()
-            ? ArrayRef(late)
-            : ArrayRef(plain);
+    bool readsScore =
+        !gradient.getAdjoint().getArgument(kAdjointScore).use_empty();
+    ArrayRef<Place> order = readsScore ? ArrayRef(plain) : ArrayRef(late);
+    SmallVector<StringRef> exclusive = {"exp", last};
     if (queryKeyDim == 128) {
       if (!ofDiagonals)
-        add(128, 80, 2, 240, 1, order, {"exp", last}, 5.0, 38.0e-3);
-      add(128, kDiagonalRows, 2, 240, 1, order, {"exp", last}, 5.0, 42.0e-3);
+        add(128, 80, 2, 240, 1, order, exclusive, 5.0, 38.0e-3);
+      add(128, kDiagonalRows, 2, 240, 1, order, exclusive, 5.0, 42.0e-3);
     } else {
+      // Turns take registers, too.
+      if (readsScore)
+        exclusive.clear();
       if (dim <= 64 && !ofDiagonals)
-        add(128, 128, 2, 240, 1, order, {"exp", last}, 5.0, 24.0e-3);
+        add(128, 128, 2, 240, 1, order, exclusive, 5.0, 24.0e-3);
       add(64, kDiagonalRows, 1, 216, 2, plain, {}, 3.0, 30.0e-3);
     }
     add(64, kDiagonalRows, 2, 240, 1, plain, {}, 5.0, 60.0e-3).isLastResort =
