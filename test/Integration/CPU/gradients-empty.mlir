@@ -1,8 +1,11 @@
-// Gradients of what has no elements, and of no batches that share keys.
+// Gradients of what has no elements, of no batches that share keys, and of what
+// is not read.
 
 // RUN: attn-run %s --entry=bias --grad --check --target=cpu --arg=q=randn:2x1x5x8 --arg=c=randn:0 | FileCheck %s
 // RUN: attn-run %s --entry=batches --grad --check --target=cpu --arg=q=randn:0x3x5x8 --arg=k=randn:1x3x4x8 --arg=v=randn:1x3x4x8 | FileCheck %s
 // RUN: attn-run %s --entry=batches --grad --target=cuda --emit=ptx --variant=all | FileCheck %s --check-prefix=PTX
+// RUN: attn-run %s --entry=unread --grad --check --target=cpu --arg=c=randn:3 | FileCheck %s
+// RUN: attn-run %s --entry=unread --grad --target=cuda --emit=ptx --variant=all | FileCheck %s --check-prefix=PTX
 // CHECK: PASS
 // PTX: .visible .entry
 
@@ -38,4 +41,13 @@ func.func @batches(%q: tensor<0x3x?x8xbf16>, %k: tensor<1x3x?x8xbf16>, %v: tenso
         attn.yield %t : f32
       }
   return %o : tensor<0x3x?x8xbf16>
+}
+
+// A capture that nothing reads has no adjoint, and a gradient of zeros.
+func.func @unread(%q: tensor<1x1x1x8xbf16>, %k: tensor<1x1x1x8xbf16>, %v: tensor<1x1x1x8xbf16>, %c: tensor<?xf32>) -> tensor<1x1x1x8xbf16> {
+  %init = tensor.empty() : tensor<1x1x1x8xbf16>
+  %o = attn.attention ins(%q, %k, %v : tensor<1x1x1x8xbf16>, tensor<1x1x1x8xbf16>, tensor<1x1x1x8xbf16>)
+      captures(%c : tensor<?xf32>)
+      outs(%init : tensor<1x1x1x8xbf16>)
+  return %o : tensor<1x1x1x8xbf16>
 }

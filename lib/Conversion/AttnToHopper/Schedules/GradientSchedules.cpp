@@ -175,9 +175,8 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   // adjoints read: they stay until then, beside the dx of a late dq.
   if (hasCaptures(gradient) && dim <= 128) {
     bool ofDiagonals = hasSumsOfDiagonals(gradient);
-    bool readsScore =
-        !gradient.getAdjoint().getArgument(kAdjointScore).use_empty();
-    ArrayRef<Place> order = readsScore ? ArrayRef(plain) : ArrayRef(late);
+    bool isRead = readsScores(gradient);
+    ArrayRef<Place> order = isRead ? ArrayRef(plain) : ArrayRef(late);
     SmallVector<StringRef> exclusive = {"exp", last};
     if (queryKeyDim == 128) {
       if (!ofDiagonals)
@@ -185,7 +184,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
       add(128, kDiagonalRows, 2, 240, 1, order, exclusive, 5.0, 42.0e-3);
     } else {
       // Turns take registers, too.
-      if (readsScore)
+      if (isRead)
         exclusive.clear();
       if (dim <= 64 && !ofDiagonals)
         add(128, 128, 2, 240, 1, order, exclusive, 5.0, 24.0e-3);

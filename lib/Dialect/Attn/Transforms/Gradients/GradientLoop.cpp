@@ -4,6 +4,7 @@
 #include "GradientBounds.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -434,8 +435,7 @@ SmallVector<Value> GradientLoop::createZeros() {
   if (!shared)
     return zeros;
   // Beside scores, which adjoints may read, there are no registers for them.
-  if (!op.getAdjoint().empty() &&
-      !op.getAdjoint().getArgument(kAdjointScore).use_empty())
+  if (readsScores(op))
     return zeros;
   bool hasManyBatches = sharing && sharing->batches,
        hasManyHeads = sharing && !matchPattern(sharing->heads, m_One());

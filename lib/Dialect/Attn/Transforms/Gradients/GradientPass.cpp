@@ -26,6 +26,11 @@ int64_t mlir::attn::getColumnsAtOnce(AttentionGradOp op) {
   return columns > most && columns % part == 0 ? part : columns;
 }
 
+bool mlir::attn::readsScores(AttentionGradOp op) {
+  Region &adjoint = op.getAdjoint();
+  return !adjoint.empty() && !adjoint.getArgument(kAdjointScore).use_empty();
+}
+
 //===----------------------------------------------------------------------===//
 // Q blocks
 //===----------------------------------------------------------------------===//
