@@ -26,14 +26,10 @@ struct Place {
 };
 } // namespace
 
-static bool hasCaptures(AttentionGradOp op) {
-  return llvm::any_of(op.getWrt(),
-                      [](int64_t input) { return input >= kGradCapture; });
-}
-
 /// Whether gradients of scores are computed: not for those of values alone.
 static bool needsScores(AttentionGradOp op) {
-  return op.getOutOf(kGradQuery) || op.getOutOf(kGradKey) || hasCaptures(op);
+  return op.getOutOf(kGradQuery) || op.getOutOf(kGradKey) ||
+         hasContributions(op);
 }
 
 static int64_t getNumParts(AttentionGradOp op) {
@@ -173,7 +169,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   };
   // Where pairs add to gradients of captures takes registers, as do scores that
   // adjoints read: they stay until then, beside the dx of a late dq.
-  if (hasCaptures(gradient) && dim <= 128) {
+  if (hasContributions(gradient) && dim <= 128) {
     bool ofDiagonals = hasSumsOfDiagonals(gradient);
     bool isRead = readsScores(gradient);
     ArrayRef<Place> order = isRead ? ArrayRef(plain) : ArrayRef(late);

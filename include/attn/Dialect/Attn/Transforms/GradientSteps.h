@@ -20,6 +20,9 @@ inline constexpr int64_t kDiagonalRows = 64;
 /// pairs whose distance is.
 bool hasSumsOfDiagonals(AttentionGradOp op);
 
+/// Whether pairs add to the gradient of a capture that is wanted.
+bool hasContributions(AttentionGradOp op);
+
 /// Whether the adjoint, if there is one, computes with the score.
 bool readsScores(AttentionGradOp op);
 

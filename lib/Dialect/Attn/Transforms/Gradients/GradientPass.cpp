@@ -26,6 +26,13 @@ int64_t mlir::attn::getColumnsAtOnce(AttentionGradOp op) {
   return columns > most && columns % part == 0 ? part : columns;
 }
 
+bool mlir::attn::hasContributions(AttentionGradOp op) {
+  return llvm::any_of(op.getWrt(), [&](int64_t input) {
+    return input >= kGradCapture &&
+           !getContributions(op, input - kGradCapture).empty();
+  });
+}
+
 bool mlir::attn::readsScores(AttentionGradOp op) {
   Region &adjoint = op.getAdjoint();
   return !adjoint.empty() && !adjoint.getArgument(kAdjointScore).use_empty();
@@ -155,7 +162,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   bool hasScore = changesScores(op);
   // Values have gradients of probabilities alone.
   bool needsProducts = shared->sums || wanted.products;
-  bool needsScores = needsProducts || !shared->captures.empty();
+  bool needsScores = needsProducts || hasContributions(op);
   auto load = [&](StringRef name, Value tensor, unsigned layout,
                   Value numbers) -> ValueRange {
     auto emit = [&]() -> FailureOr<SmallVector<Value>> {
