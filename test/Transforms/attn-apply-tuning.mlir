@@ -11,7 +11,7 @@
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t/remarks
 // RUN: attn-tune-db import --db=%t/b.db %t/a.json
 // RUN: attn-opt %s --attn-apply-tuning=file=%t/b.db | FileCheck %s
-// REMARK-DAG: remark: [Passed] tuned | Category:attn | Function=causal | Remark="#attn.schedule<tile_m = 16, tile_n = 32, lanes = 4, unroll_m = 2, unroll_n = 2>, tuned for q=1x2x8x16 on cpu: {{.*}} us, untuned {{.*}} us"
+// REMARK-DAG: remark: [Passed] tuned | Category:attn | Function=causal | Remark="#attn.schedule<tile_m = 16, tile_n = 32, lanes = 4, unroll_m = 2, unroll_n = 2>, tuned for q=1x2x8x16 on cpu: {{.*}} us, untuned {{.*}} us{{.*}}"
 // REMARK-DAG: remark: [Missed] not-tuned | Category:attn | Function=other | Remark="nothing is known of the program
 
 // It runs, and a schedule of the user wins.
