@@ -250,7 +250,7 @@ LogicalResult Outliner::emitLoop() {
     if (argument == max) {
       inits.push_back(splat(getVectorType(1), firstNegMax));
     } else if (argument == sum) {
-      inits.push_back(splat(getVectorType(4), 0));
+      inits.push_back(splat(getVectorType(kSumParts), 0));
     } else {
       FailureOr<Value> value = values->getVector(init, VectorKind::Query);
       if (failed(value))

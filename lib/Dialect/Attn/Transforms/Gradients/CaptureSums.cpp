@@ -109,50 +109,6 @@ static SmallVector<Value> getIndices(OpBuilder &builder, ContributeOp op,
 // Sums of the work tile
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Whether values of an adjoint depend on the key, if they depend on nothing
-/// else that differs from pair to pair of a work tile.
-class Dependence {
-public:
-  Dependence(Region &adjoint, bool hasManyBatches, bool hasManyHeads)
-      : adjoint(adjoint), hasManyBatches(hasManyBatches),
-        hasManyHeads(hasManyHeads) {}
-  std::optional<bool> isOfKey(Value value) const;
-
-private:
-  Region &adjoint;
-  bool hasManyBatches, hasManyHeads;
-};
-} // namespace
-
-std::optional<bool> Dependence::isOfKey(Value value) const {
-  if (!adjoint.isAncestor(value.getParentRegion()))
-    return false;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (argument.getOwner() != &adjoint.front())
-      return std::nullopt;
-    unsigned number = argument.getArgNumber();
-    bool isOne = number >= kNumAdjointArgs || number == kAdjointKey ||
-                 (number == kAdjointBatch && !hasManyBatches) ||
-                 (number == kAdjointHead && !hasManyHeads);
-    return isOne ? std::optional<bool>(number == kAdjointKey) : std::nullopt;
-  }
-  Operation *op = value.getDefiningOp();
-  if (op->getNumRegions() != 0)
-    return std::nullopt;
-  bool isOfAny = false;
-  for (Value operand : op->getOperands()) {
-    std::optional<bool> isOfThis = isOfKey(operand);
-    if (!isOfThis)
-      return std::nullopt;
-    isOfAny |= *isOfThis;
-  }
-  // Behind the last key there is nothing to read.
-  if (isOfAny && isa<tensor::ExtractOp>(op))
-    return std::nullopt;
-  return isOfAny;
-}
-
 bool mlir::attn::isOfWorkTile(ContributeOp op, bool hasManyBatches,
                               bool hasManyHeads) {
   Region &adjoint = op->getParentOfType<AttentionGradOp>().getAdjoint();
@@ -160,10 +116,32 @@ bool mlir::attn::isOfWorkTile(ContributeOp op, bool hasManyBatches,
   auto loop = op->getParentOfType<scf::ForOp>();
   if (loop && adjoint.isAncestor(loop->getParentRegion()))
     return false;
-  Dependence dependence(adjoint, hasManyBatches, hasManyHeads);
-  return llvm::all_of(op.getIndices(), [&](Value index) {
-    return dependence.isOfKey(index).has_value();
-  });
+  SetVector<Operation *> ops = getIndexOps(op);
+  auto isKnown = [&](Value value) {
+    if (!adjoint.isAncestor(value.getParentRegion()))
+      return true;
+    if (Operation *defining = value.getDefiningOp())
+      return ops.contains(defining);
+    auto argument = cast<BlockArgument>(value);
+    unsigned number = argument.getArgNumber();
+    return argument.getOwner() == &adjoint.front() &&
+           (number >= kNumAdjointArgs || number == kAdjointKey ||
+            (number == kAdjointBatch && !hasManyBatches) ||
+            (number == kAdjointHead && !hasManyHeads));
+  };
+  DenseSet<Value> ofKey = {adjoint.getArgument(kAdjointKey)};
+  for (Operation *computing : ops) {
+    if (!llvm::all_of(computing->getOperands(), isKnown))
+      return false;
+    if (llvm::none_of(computing->getOperands(),
+                      [&](Value operand) { return ofKey.contains(operand); }))
+      continue;
+    // Behind the last key there is nothing to read.
+    if (isa<tensor::ExtractOp>(computing))
+      return false;
+    ofKey.insert_range(computing->getResults());
+  }
+  return llvm::all_of(op.getIndices(), isKnown);
 }
 
 Value mlir::attn::emitCarriedSums(OpBuilder &builder, ContributeOp op,
@@ -180,15 +158,10 @@ LogicalResult mlir::attn::emitScatterOfSums(OpBuilder &builder,
                                             ContributeOp op, Value parts,
                                             ArrayRef<TileValue> arguments) {
   Location loc = op.getLoc();
-  Region &adjoint = op->getParentOfType<AttentionGradOp>().getAdjoint();
   auto type = cast<VectorType>(parts.getType());
   RegionVectorizer vectorizer(builder, loc, type.getDimSize(0),
                               type.getDimSize(1), /*sites=*/nullptr);
-  for (auto [argument, value] :
-       llvm::zip_equal(adjoint.getArguments(), arguments))
-    if (value.value)
-      vectorizer.set(argument, value);
-  if (failed(emitIndices(op, vectorizer)))
+  if (failed(emitIndices(op, arguments, vectorizer)))
     return failure();
   bool isOfKeys = llvm::any_of(op.getIndices(), [&](Value index) {
     return vectorizer.get(index).kind != TileKind::Uniform;

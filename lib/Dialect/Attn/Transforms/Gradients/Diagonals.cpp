@@ -140,11 +140,19 @@ bool mlir::attn::hasSumsOfDiagonals(AttentionGradOp op) {
   return found;
 }
 
+SetVector<Operation *> mlir::attn::getIndexOps(ContributeOp op) {
+  return topologicalSort(
+      getComputing(getAdjointOf(op), SmallVector<Value>(op.getIndices())));
+}
+
 LogicalResult mlir::attn::emitIndices(ContributeOp op,
+                                      ArrayRef<TileValue> arguments,
                                       RegionVectorizer &vectorizer) {
-  SetVector<Operation *> computing =
-      getComputing(getAdjointOf(op), SmallVector<Value>(op.getIndices()));
-  for (Operation *defining : topologicalSort(computing))
+  for (auto [argument, value] :
+       llvm::zip_equal(getAdjointOf(op).getArguments(), arguments))
+    if (value.value)
+      vectorizer.set(argument, value);
+  for (Operation *defining : getIndexOps(op))
     if (failed(vectorizer.emit(*defining)))
       return failure();
   return success();
@@ -157,17 +165,13 @@ mlir::attn::emitDiagonalIndices(OpBuilder &builder, ContributeOp op,
   Region &adjoint = getAdjointOf(op);
   RegionVectorizer vectorizer(builder, op.getLoc(), count, /*numQueries=*/1,
                               /*sites=*/nullptr);
-  for (auto [argument, value] :
-       llvm::zip_equal(adjoint.getArguments(), arguments))
-    if (value.value)
-      vectorizer.set(argument, value);
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>()) {
     Value induction = loop.getInductionVar();
     if (adjoint.isAncestor(loop->getParentRegion()))
       vectorizer.set(induction, around.get(induction));
   }
-  if (failed(emitIndices(op, vectorizer)))
+  if (failed(emitIndices(op, arguments, vectorizer)))
     return failure();
   SmallVector<Value> indices;
   for (Value index : op.getIndices()) {

@@ -17,9 +17,14 @@ namespace mlir::attn {
 /// of them is not for all pairs.
 bool isByDiagonal(ContributeOp op);
 
-/// Emits what computes the indices of a contribution, in no branch or loop, of
-/// the arguments of the adjoint that `vectorizer` has been told.
-LogicalResult emitIndices(ContributeOp op, RegionVectorizer &vectorizer);
+/// The operations that compute the indices of a contribution, in no branch or
+/// loop, each behind those that it uses.
+SetVector<Operation *> getIndexOps(ContributeOp op);
+
+/// Emits them. `arguments` are those of the adjoint; those that no index
+/// depends on may be null.
+LogicalResult emitIndices(ContributeOp op, ArrayRef<TileValue> arguments,
+                          RegionVectorizer &vectorizer);
 
 /// Emits the indices for each of `count` diagonals. `arguments` are those of
 /// the adjoint with a vector of as many i and one j, or the other way round;
