@@ -269,12 +269,9 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
     return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
   };
   SharingHeads heads;
-  // As a number where it is one.
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  heads.heads = areEqual(op.getQuery(), op.getKey(), query.h, key.h)
-                    ? one
-                    : emitGroup(builder, op);
+  heads.heads = emitGroup(builder, op);
   if (!haveOwnBatches(op)) {
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     Value isShared = builder.createOrFold<arith::CmpIOp>(
         loc, arith::CmpIPredicate::eq, get(op.getKey(), key.b), one);
     heads.batches = builder.createOrFold<arith::SelectOp>(

@@ -123,11 +123,11 @@ Value mlir::attn::emitShared(OpBuilder &builder, Location loc, Value tensor,
 Value mlir::attn::emitGroup(OpBuilder &builder, AttentionLikeOpInterface op) {
   Location loc = op.getLoc();
   auto getHeads = [&](Value tensor, Layout layout) -> Value {
-    return tensor::DimOp::create(builder, loc, tensor, layout.h);
+    return builder.createOrFold<tensor::DimOp>(loc, tensor, layout.h);
   };
   Value heads = getHeads(op.getQuery(), op.getLayout(0));
-  return arith::DivUIOp::create(builder, loc, heads,
-                                getHeads(op.getKey(), op.getLayout(1)));
+  return builder.createOrFold<arith::DivUIOp>(
+      loc, heads, getHeads(op.getKey(), op.getLayout(1)));
 }
 
 KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder,

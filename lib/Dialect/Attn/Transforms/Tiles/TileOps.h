@@ -64,7 +64,7 @@ Value withOffset(OpBuilder &builder, AttentionLikeOpInterface op, Value local,
 Value emitShared(OpBuilder &builder, Location loc, Value tensor,
                  unsigned number, Value position);
 
-/// How many heads of queries share a head of keys.
+/// How many heads of queries share a head of keys, a constant where types tell.
 Value emitGroup(OpBuilder &builder, AttentionLikeOpInterface op);
 
 /// Where the keys of a head of queries are in the tensor of keys, and how many.
