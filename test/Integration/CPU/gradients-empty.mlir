@@ -7,6 +7,7 @@
 // RUN: attn-run %s --entry=unread --grad --check --target=cpu --arg=c=randn:3 | FileCheck %s
 // RUN: attn-run %s --entry=unread --grad --target=cuda --emit=ptx --variant=all | FileCheck %s --check-prefix=PTX
 // RUN: attn-run %s --entry=unread --grad=v,c --target=cuda --emit=ptx --variant=all | FileCheck %s --check-prefix=PTX
+// RUN: attn-run %s --entry=unread --grad=q --target=cuda --emit=ptx --variant=all | FileCheck %s --check-prefix=PTX
 // CHECK: PASS
 // PTX: .visible .entry
 

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-pipeline)))' | FileCheck %s
+// RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-pipeline)))' | FileCheck %s
 
 // A late step that carries nothing, and reads what its own partition publishes, has
 // no prologue: it runs for the block before the first one, too, with a tile of
@@ -144,6 +144,44 @@ gpu.module @t {
         hopper.step "add" in "compute" {
           %u = hopper.next_use %t : !hopper.turns
           hopper.reduce_add %x, %memory[%j] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.end
+        }
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A loop that carries nothing, as what the late step adds is of its own block
+// and of memory.
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240>
+gpu.module @module {
+  // CHECK-LABEL: gpu.func @nothing
+  // CHECK: scf.for %{{[^ ]*}} = %{{[^ ]*}} to %{{[^ ]*}} step %{{[^ ]*}} : i32 {
+  // CHECK: hopper.put_fragment
+  // CHECK: hopper.reduce_add %{{.*}} if
+  // CHECK-NEXT: }
+  // CHECK: hopper.reduce_add %{{.*}} fragment :
+  gpu.func @nothing(%n: index, %p: vector<64x64xbf16>, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !hopper.channel<4x128x64xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      %wg = hopper.warpgroup_id
+      hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"give", 0>, #hopper.place<"add", 1>] {
+        hopper.step "give" in "compute" {
+          %u = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
+          hopper.put_fragment %ch[%u], %p at %wg : !hopper.channel<4x128x64xbf16>, vector<64x64xbf16>
+          hopper.end
+        }
+        hopper.step "add" in "compute" {
+          %u = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
+          %t = hopper.get %ch[%u] : !hopper.channel<4x128x64xbf16> -> !hopper.tile<128x64xbf16>
+          %v = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
+          hopper.release %ch[%v] : !hopper.channel<4x128x64xbf16>
+          hopper.reduce_add %s, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
         hopper.end

@@ -304,6 +304,9 @@ scf::ForOp LoopSkewer::run() {
   }
   auto next = scf::ForOp::create(rewriter, loc, loop.getLowerBound(),
                                  loop.getUpperBound(), loop.getStep(), inits);
+  // A loop that carries nothing has its end already.
+  if (inits.empty())
+    rewriter.eraseOp(next.getBody()->getTerminator());
   emitIteration(next);
   emitEpilogue(next);
   rewriter.replaceOp(loop, next.getResults().take_front(loop.getNumResults()));
