@@ -178,9 +178,19 @@ LogicalResult Chooser::dropLargeTiles() {
   return success();
 }
 
+/// Whether something reads the output, and not the log-sum-exp alone.
+static bool isOutputRead(AttentionLikeOpInterface op) {
+  return llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) {
+    return !isa<FinalizeOp>(user) || !user->getResult(0).use_empty();
+  });
+}
+
 FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
+  // The parts of a split are combined to an output.
+  bool isSplit = isOutputRead(op);
   for (const ScheduleTable::Row &row : section.rows)
-    if (row.when.holds(facts) && failed(add(row)))
+    if ((isSplit || row.use != ScheduleTable::Use::FewTiles) &&
+        row.when.holds(facts) && failed(add(row)))
       return failure();
   if (failed(dropLargeTiles()))
     return failure();
