@@ -117,8 +117,8 @@ struct Attempt {
       failure = llvm::toString(ptx.takeError());
   }
   void assemble() {
-    if (llvm::Expected<CudaVerdict> result =
-            assembleKernel(kernel.target, kernel.variant, note))
+    if (llvm::Expected<CudaVerdict> result = assembleKernel(
+            kernel.target, kernel.variant, candidate.spillBytes, note))
       verdict = std::move(*result);
     else
       failure = llvm::toString(result.takeError());
@@ -278,18 +278,17 @@ Compilation::compileLaunch(mlir::ModuleOp module,
       return;
     }
     report.isRepeatable &= !attempt.verdict.isTimeout;
-    if (!attempt.verdict.isAccepted) {
+    bool isAccepted = attempt.verdict.isAccepted;
+    if (!attempt.verdict.reason.empty()) {
       reason = variant.schedule + ": " + attempt.verdict.reason;
-      // The assembler chooses the registers of rows: a few bytes are the price
-      // of more warps at a time.
-      bool isOfRows = candidate.form->areRows;
-      emitRemark(module.getLoc(), isOfRows ? "rows-spill" : "schedule-rejected",
+      emitRemark(module.getLoc(),
+                 isAccepted ? "schedule-spills" : "schedule-rejected",
                  metadata.entry, reason);
-      if (!isOfRows) {
-        if (candidate.kind != Kind::SplitKV)
-          lastRejected = &attempt;
-        return;
-      }
+    }
+    if (!isAccepted) {
+      if (candidate.kind != Kind::SplitKV)
+        lastRejected = &attempt;
+      return;
     }
     if (candidate.kind == Kind::SplitKV)
       split = std::move(variant);

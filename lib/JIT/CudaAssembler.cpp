@@ -19,7 +19,7 @@ namespace json = llvm::json;
 
 // What is kept is the verdict too, so that a schedule which is rejected once is
 // not compiled again. An entry is the size of the JSON, the JSON, the cubin.
-static constexpr llvm::StringLiteral kCacheFormat = "attn ptxas 2";
+static constexpr llvm::StringLiteral kCacheFormat = "attn ptxas 3";
 
 namespace {
 struct Assembled {
@@ -91,14 +91,21 @@ static llvm::Expected<std::string> getVersion(const cuda::Ptxas &ptxas) {
   return version;
 }
 
-static llvm::Expected<Assembled>
-assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
+static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
+                                          llvm::StringRef chip,
+                                          llvm::StringRef ptx,
+                                          int64_t spillBytes) {
   llvm::Expected<std::string> version = getVersion(ptxas);
   if (!version)
     return version.takeError();
   DiskCache cache = DiskCache::getDefault();
-  CacheKey key =
-      KeyBuilder().add(kCacheFormat).add(ptx).add(*version).add(chip).get();
+  CacheKey key = KeyBuilder()
+                     .add(kCacheFormat)
+                     .add(ptx)
+                     .add(*version)
+                     .add(chip)
+                     .add(llvm::Twine(spillBytes).str())
+                     .get();
   if (std::optional<std::string> bytes = cache.lookup(key))
     if (std::optional<Assembled> assembled = fromBytes(*bytes))
       return std::move(*assembled);
@@ -114,7 +121,7 @@ assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
     return result.takeError();
   Assembled assembled;
   assembled.verdict.isAccepted =
-      isAcceptable(result->report, &assembled.verdict.reason);
+      isAcceptable(result->report, spillBytes, &assembled.verdict.reason);
   assembled.verdict.log = std::move(result->log);
   assembled.resources = result->report.resources;
   assembled.cubin = std::move(result->cubin);
@@ -124,6 +131,7 @@ assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
 
 llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
                                                  cuda::Variant &variant,
+                                                 int64_t spillBytes,
                                                  std::string &note) {
   const char *named = std::getenv("ATTN_PTXAS");
   if (named && llvm::StringRef(named) == "off") {
@@ -139,7 +147,7 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
     return CudaVerdict();
   }
   llvm::Expected<Assembled> assembled =
-      assemble(*ptxas, target.getChip(), variant.ptx);
+      assemble(*ptxas, target.getChip(), variant.ptx, spillBytes);
   if (!assembled) {
     // That it takes too long is a verdict: there may be a smaller kernel.
     CudaVerdict verdict;

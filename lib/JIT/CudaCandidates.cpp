@@ -10,6 +10,7 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
+#include <limits>
 
 using namespace attn;
 using mlir::attn::AttentionLikeOpInterface;
@@ -119,6 +120,10 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     Candidate &candidate = candidates.emplace_back();
     static_cast<cuda::Costs &>(candidate) = form.costs;
     candidate.form = &form;
+    // The assembler chooses the registers of rows: a few bytes are the price of
+    // more warps at a time, and there is no other kernel.
+    if (form.areRows)
+      candidate.spillBytes = std::numeric_limits<int64_t>::max();
     candidate.partlyRead = getPartlyRead(attentions);
     if (attentions.size() == 1 && !form.areRows &&
         mlir::attn::haveTiles(attentions[0]))
@@ -154,6 +159,7 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     candidate.form = &form;
     candidate.partlyRead = getPartlyRead(attention);
     candidate.schedule = schedule.schedule;
+    candidate.spillBytes = schedule.spillBytes;
     // Small tiles are assembled last, as others take longer.
     candidate.registers =
         schedule.schedule.getPackGQA() ? 0 : schedule.schedule.getRegisters();

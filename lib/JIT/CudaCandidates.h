@@ -52,6 +52,8 @@ struct Candidate : cuda::Costs {
   mlir::Attribute schedule;
   /// Of a thread that computes: the more, the longer the assembler takes.
   int64_t registers = 0;
+  /// Bytes that ptxas may spill, see `cuda::isAcceptable`.
+  int64_t spillBytes = 0;
   /// As of a variant, for the arguments of the function.
   std::vector<int32_t> partlyRead;
 

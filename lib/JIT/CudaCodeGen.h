@@ -46,7 +46,8 @@ llvm::Expected<cuda::ListChecks> generateChecks(mlir::gpu::GPUModuleOp module,
                                                 const CompileOptions &options,
                                                 StageRunner runStage);
 
-/// Whether code is worth running; if not, `reason` says why.
+/// Whether code is worth running; if not, `reason` says why. It says what code
+/// spills that runs.
 struct CudaVerdict {
   bool isAccepted = true;
   std::string reason;
@@ -58,9 +59,10 @@ struct CudaVerdict {
 
 /// Turns the PTX into a cubin, or finds that the disk cache has it, and fills
 /// in the resources. Without ptxas the variant stays as it is, and `note` says
-/// so. Fails if ptxas does.
+/// so. Code may spill `spillBytes`, see `isAcceptable`. Fails if ptxas does.
 llvm::Expected<CudaVerdict> assembleKernel(mlir::attn::TargetAttr target,
                                            cuda::Variant &variant,
+                                           int64_t spillBytes,
                                            std::string &note);
 
 } // namespace attn

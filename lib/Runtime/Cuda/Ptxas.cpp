@@ -121,21 +121,24 @@ PtxasReport cuda::parsePtxasOutput(llvm::StringRef output) {
   return report;
 }
 
-bool cuda::isAcceptable(const PtxasReport &report, std::string *reason) {
-  auto reject = [&](const llvm::Twine &text) {
+bool cuda::isAcceptable(const PtxasReport &report, int64_t spillBytes,
+                        std::string *reason) {
+  auto explain = [&](const llvm::Twine &text) {
     if (reason)
       *reason = text.str();
-    return false;
   };
-  if (report.spillStoreBytes || report.spillLoadBytes)
-    return reject(
-        "ptxas spills registers: " + llvm::Twine(report.spillStoreBytes) +
-        " bytes of stores and " + llvm::Twine(report.spillLoadBytes) +
-        " bytes of loads");
+  if (report.resources.spillBytes != 0)
+    explain("ptxas spills registers: " + llvm::Twine(report.spillStoreBytes) +
+            " bytes of stores and " + llvm::Twine(report.spillLoadBytes) +
+            " bytes of loads");
+  if (report.resources.spillBytes > spillBytes)
+    return false;
   for (const PtxasMessage &message : report.messages)
     if (llvm::StringRef(message.code).starts_with("C75") &&
-        message.code.size() == 5 && message.code != "C7519")
-      return reject("ptxas says " + message.code + ": " + message.text);
+        message.code.size() == 5 && message.code != "C7519") {
+      explain("ptxas says " + message.code + ": " + message.text);
+      return false;
+    }
   return true;
 }
 

@@ -64,13 +64,22 @@ TEST(PtxasTest, report) {
 TEST(PtxasTest, acceptable) {
   std::string reason;
   EXPECT_TRUE(isAcceptable(parsePtxasOutput("")));
-  EXPECT_FALSE(isAcceptable(parsePtxasOutput(kOutput), &reason));
+  EXPECT_FALSE(isAcceptable(parsePtxasOutput(kOutput), 83, &reason));
+  EXPECT_EQ(reason, "ptxas spills registers: 40 bytes of stores and 44 bytes "
+                    "of loads");
+  reason.clear();
+  EXPECT_FALSE(isAcceptable(parsePtxasOutput(kOutput), 84, &reason));
+  EXPECT_TRUE(llvm::StringRef(reason).starts_with("ptxas says C7510"))
+      << reason;
+  // Without its message.
+  llvm::StringRef spills = llvm::StringRef(kOutput).split('\n').second;
+  EXPECT_TRUE(isAcceptable(parsePtxasOutput(spills), 84, &reason));
   EXPECT_EQ(reason, "ptxas spills registers: 40 bytes of stores and 44 bytes "
                     "of loads");
   EXPECT_FALSE(isAcceptable(
       parsePtxasOutput("ptxas info    : (C7504) Potential Performance Loss: "
                        "'setmaxnreg' ignored\n"),
-      &reason));
+      /*spillBytes=*/1000, &reason));
   EXPECT_EQ(reason, "ptxas says C7504: Potential Performance Loss: "
                     "'setmaxnreg' ignored");
   EXPECT_TRUE(isAcceptable(

@@ -22,6 +22,9 @@ struct HopperSchedule : ::attn::cuda::Costs {
   bool isForAnyStrides = false;
   /// Whether it is for kernels that ptxas compiles with none of the others.
   bool isLastResort = false;
+  /// Bytes of stores and loads of spilled registers, together, with which it is
+  /// faster still than those that would run in its place.
+  int64_t spillBytes = 0;
   /// The name of its row of the table, if it is of one.
   std::string row;
 };

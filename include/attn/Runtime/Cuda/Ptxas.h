@@ -35,11 +35,13 @@ struct PtxasReport {
 /// Reads the output of ptxas -v. Lines that it does not know are messages.
 PtxasReport parsePtxasOutput(llvm::StringRef output);
 
-/// Whether code is worth running: it spills no register, and ptxas has neither
-/// serialised its matrix instructions nor ignored its register limits (messages
-/// C7500 to C7599; C7519 is fine, it only tells of an inserted fence). If not,
-/// `reason` says why.
-bool isAcceptable(const PtxasReport &report, std::string *reason = nullptr);
+/// Whether code is worth running: it spills registers with at most `spillBytes`
+/// of stores and loads together, and ptxas has neither serialised its matrix
+/// instructions nor ignored its register limits (messages C7500 to C7599; C7519
+/// is fine, it only tells of an inserted fence). `reason` says why not, or what
+/// it spills.
+bool isAcceptable(const PtxasReport &report, int64_t spillBytes = 0,
+                  std::string *reason = nullptr);
 
 struct PtxasResult {
   std::string cubin;

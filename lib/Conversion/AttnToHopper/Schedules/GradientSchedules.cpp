@@ -176,7 +176,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     SmallVector<StringRef> exclusive = {"exp", last};
     if (queryKeyDim == 128) {
       if (!ofDiagonals)
-        add(128, 80, 2, 240, 1, order, exclusive, 5.0, 38.0e-3);
+        add(128, 80, 2, 240, 1, order, exclusive, 5.0, 38.0e-3).spillBytes = 96;
       add(128, kDiagonalRows, 2, 240, 1, order, exclusive, 5.0, 42.0e-3);
     } else {
       // Turns take registers, too.
