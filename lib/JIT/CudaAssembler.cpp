@@ -8,6 +8,7 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/JSON.h"
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 using namespace attn;
@@ -91,21 +92,15 @@ static llvm::Expected<std::string> getVersion(const cuda::Ptxas &ptxas) {
   return version;
 }
 
-static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
-                                          llvm::StringRef chip,
-                                          llvm::StringRef ptx,
-                                          int64_t spillBytes) {
+/// The verdict is that of a kernel that may spill anything.
+static llvm::Expected<Assembled>
+assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
   llvm::Expected<std::string> version = getVersion(ptxas);
   if (!version)
     return version.takeError();
   DiskCache cache = DiskCache::getDefault();
-  CacheKey key = KeyBuilder()
-                     .add(kCacheFormat)
-                     .add(ptx)
-                     .add(*version)
-                     .add(chip)
-                     .add(llvm::Twine(spillBytes).str())
-                     .get();
+  CacheKey key =
+      KeyBuilder().add(kCacheFormat).add(ptx).add(*version).add(chip).get();
   if (std::optional<std::string> bytes = cache.lookup(key))
     if (std::optional<Assembled> assembled = fromBytes(*bytes))
       return std::move(*assembled);
@@ -121,7 +116,8 @@ static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
     return result.takeError();
   Assembled assembled;
   assembled.verdict.isAccepted =
-      isAcceptable(result->report, spillBytes, &assembled.verdict.reason);
+      isAcceptable(result->report, std::numeric_limits<int64_t>::max(),
+                   &assembled.verdict.reason);
   assembled.verdict.log = std::move(result->log);
   assembled.resources = result->report.resources;
   assembled.cubin = std::move(result->cubin);
@@ -147,7 +143,7 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
     return CudaVerdict();
   }
   llvm::Expected<Assembled> assembled =
-      assemble(*ptxas, target.getChip(), variant.ptx, spillBytes);
+      assemble(*ptxas, target.getChip(), variant.ptx);
   if (!assembled) {
     // That it takes too long is a verdict: there may be a smaller kernel.
     CudaVerdict verdict;
@@ -170,5 +166,6 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
       variant.threads, resources.registers,
       variant.dynamicSharedBytes + resources.sharedBytes);
   variant.cubin = std::move(assembled->cubin);
+  assembled->verdict.isAccepted &= resources.spillBytes <= spillBytes;
   return std::move(assembled->verdict);
 }

@@ -175,6 +175,9 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     ArrayRef<Place> order = isRead ? ArrayRef(plain) : ArrayRef(late);
     SmallVector<StringRef> exclusive = {"exp", last};
     if (queryKeyDim == 128) {
+      // With scores that adjoints read ptxas spills 8 to 72 bytes, stores and
+      // loads together, which costs less than smaller tiles
+      // (docs/benchmarks.md).
       if (!ofDiagonals)
         add(128, 80, 2, 240, 1, order, exclusive, 5.0, 38.0e-3).spillBytes = 96;
       add(128, kDiagonalRows, 2, 240, 1, order, exclusive, 5.0, 42.0e-3);

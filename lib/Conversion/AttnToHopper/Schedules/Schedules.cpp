@@ -187,9 +187,9 @@ static bool isOutputRead(AttentionLikeOpInterface op) {
 
 FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
   // The parts of a split are combined to an output.
-  bool isSplit = isOutputRead(op);
+  bool maySplit = isOutputRead(op);
   for (const ScheduleTable::Row &row : section.rows)
-    if ((isSplit || row.use != ScheduleTable::Use::FewTiles) &&
+    if ((maySplit || row.use != ScheduleTable::Use::FewTiles) &&
         row.when.holds(facts) && failed(add(row)))
       return failure();
   if (failed(dropLargeTiles()))
