@@ -8,7 +8,7 @@
 // RUN: attn-opt %t/programs.mlir --attn-hopper-assign-schedule="list schedules=%t/good.json" 2>&1 | FileCheck %s
 // CHECK: schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_swizzle = 4, ping_pong>, tile_cost = 2.0000, key_cost = 0.0100, row 0 of attention
 // CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_swizzle = 1>, tile_cost = 3.0000, row 1 of attention
-// CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 96, {{.*}}head_swizzle = 1>, tile_cost = 1.0000, row 2 of attention
+// CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 96, {{.*}}head_swizzle = 1>, tile_cost = 1.0000, spill_bytes = 8, row 2 of attention
 // CHECK: split-KV: {{.*}} split_kv>, {{.*}}row 3 of attention
 
 // RUN: attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/good.json | FileCheck %s --check-prefix=FIRST-ROW
@@ -44,6 +44,9 @@
 // RUN: sed 's/"tile_cost": 3/"tile_cost": -3/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=COST
 // COST: row 1 of attention: expects costs that are not negative
+// RUN: sed 's/"spill_bytes": 8/"spill_bytes": -8/' %t/good.json > %t/bad.json
+// RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=SPILLS
+// SPILLS: row 2 of attention: expects spill_bytes that are not negative
 // RUN: sed 's/, split_kv//' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=SPLIT
 // SPLIT: row 3 of attention: expects split_kv for few tiles alone, and strided for any strides
@@ -74,7 +77,7 @@
   "rows": [
    {"when": {"dim": [8, 64]}, "schedule": "#hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, ping_pong>", "tile_cost": 2, "key_cost": 0.02},
    {"when": {"dim": 256}, "use": "last_resort", "schedule": "#hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240>", "tile_cost": 3},
-   {"when": [{"dim": 128}, {"dim": 256}], "schedule": "#hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 240>", "tile_cost": 1},
+   {"when": [{"dim": 128}, {"dim": 256}], "schedule": "#hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 240>", "tile_cost": 1, "spill_bytes": 8},
    {"when": {"dim": 256}, "use": "few_tiles", "schedule": "#hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, split_kv>", "tile_cost": 1}
   ]
  },

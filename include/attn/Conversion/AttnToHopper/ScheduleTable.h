@@ -57,6 +57,8 @@ public:
     std::string schedule;
     /// In microseconds, of a work tile and of each of its keys.
     double tileCost = 0, keyCost = 0;
+    /// What its kernels may spill, see HopperSchedule.
+    int64_t spillBytes = 0;
   };
   struct Section {
     std::vector<Default> defaults;

@@ -66,7 +66,7 @@ static void useProducts(AttentionLikeOpInterface op) {
                adjoint.getArgument(kAdjointKey));
 }
 
-/// Tells a schedule, its costs, and its row of the table.
+/// Tells a schedule, its costs, what it may spill, and its row of the table.
 static void describe(Operation *op, const HopperSchedule &schedule) {
   InFlightDiagnostic remark =
       op->emitRemark(schedule.isForAnyStrides ? "for any strides: "
@@ -78,6 +78,8 @@ static void describe(Operation *op, const HopperSchedule &schedule) {
     if (cost != 0)
       remark << ", " << name << " = " << llvm::formatv("{0:f4}", cost).str();
   });
+  if (schedule.spillBytes != 0)
+    remark << ", spill_bytes = " << schedule.spillBytes;
   if (!schedule.row.empty())
     remark << ", " << schedule.row;
 }

@@ -150,13 +150,16 @@ static bool fromJSON(const json::Value &value, ScheduleTable::Row &row,
                      json::Path path) {
   json::ObjectMapper mapper(value, path);
   if (!mapper ||
-      !checkNames(value, {"when", "use", "schedule", "tile_cost", "key_cost"},
-                  path) ||
+      !checkNames(
+          value,
+          {"when", "use", "schedule", "tile_cost", "key_cost", "spill_bytes"},
+          path) ||
       !mapper.mapOptional("when", row.when) ||
       !mapper.mapOptional("use", row.use) ||
       !mapper.map("schedule", row.schedule) ||
       !mapper.mapOptional("tile_cost", row.tileCost) ||
-      !mapper.mapOptional("key_cost", row.keyCost))
+      !mapper.mapOptional("key_cost", row.keyCost) ||
+      !mapper.mapOptional("spill_bytes", row.spillBytes))
     return false;
   StringRef text = row.schedule;
   if (text.starts_with(kPrefix) && text.ends_with(">"))
@@ -346,6 +349,8 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
       if (!std::isfinite(row.tileCost) || row.tileCost < 0 ||
           !std::isfinite(row.keyCost) || row.keyCost < 0)
         return reject("costs that are not negative");
+      if (row.spillBytes < 0)
+        return reject("spill_bytes that are not negative");
       SmallVector<Alternative, 1> alternatives = row.when.alternatives;
       if (alternatives.empty())
         alternatives.emplace_back();

@@ -129,6 +129,7 @@ LogicalResult Chooser::add(const ScheduleTable::Row &row) {
   Choice choice;
   choice.source = &row;
   choice.row = table.describe(row);
+  choice.spillBytes = row.spillBytes;
   choice.isSplitKV = row.use == Use::FewTiles;
   choice.isForAnyStrides = row.use == Use::AnyStrides;
   // The first one of all is none.
