@@ -423,7 +423,7 @@ func.func @no_class_variable(%n: index, %x: i1) {
 // -----
 
 func.func @while_without_code(%x: index) {
-  // expected-error @+1 {{expects an i32 that is carried first, and no bounds or classes, of a loop with while}}
+  // expected-error @+1 {{expects an i32 that is carried first, and neither within nor classes, of a loop with while}}
   %r = hopper.pipelined_for while iter_args(%y = %x) schedule [] : index {
     hopper.end %y : index
   }
@@ -432,8 +432,18 @@ func.func @while_without_code(%x: index) {
 
 // -----
 
+func.func @while_without_step(%n: index, %x: i32) {
+  // expected-error @+1 {{expects a positive step}}
+  %r = hopper.pipelined_for while from %n to %n step 0 iter_args(%y = %x) schedule [] : i32 {
+    hopper.end %y : i32
+  }
+  return
+}
+
+// -----
+
 func.func @one_bound(%n: index) {
-  // expected-error @+1 {{expects both bounds or none}}
+  // expected-error @+1 {{expects both bounds, or none of a loop with while}}
   "hopper.pipelined_for"(%n) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>, schedule = [], step = 64 : i64}> ({
   ^bb0(%j: index):
     "hopper.end"() : () -> ()

@@ -106,6 +106,15 @@ gpu.module @m {
       }
       hopper.end %next : i32
     }
+    // Those of one replica.
+    // CHECK: hopper.pipelined_for while from %[[N:.*]] to %[[N]] step 64 iter_args(%{{.*}} = %{{.*}})
+    // CHECK-NEXT: schedule [#hopper.place<"next", 0>] : i32 {
+    %own = hopper.pipelined_for while from %n to %n step 64 iter_args(%x = %code) schedule [#hopper.place<"next", 0>] : i32 {
+      %next = hopper.step "next" in "load" -> i32 {
+        hopper.end %x : i32
+      }
+      hopper.end %next : i32
+    }
     gpu.return
   }
 

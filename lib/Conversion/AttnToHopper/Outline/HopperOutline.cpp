@@ -261,8 +261,8 @@ LogicalResult Outliner::emitLoop() {
   auto result = hopper::PipelinedForOp::create(
       builder, loc, ValueRange(inits).getTypes(), lower, upper,
       /*outerLower=*/Value(), /*outerUpper=*/Value(), loop.getStep(),
-      loop.getOnlyLastPartial() && !loop.hasNeeded(), inits, placeCaptures(),
-      getExclusive());
+      loop.getOnlyLastPartial() && !loop.hasNeeded(), /*told=*/false, inits,
+      placeCaptures(), getExclusive());
   if (loop.hasNeeded() && failed(emitClasses(result.getClasses())))
     return failure();
   Block *body = builder.createBlock(&result.getBody());

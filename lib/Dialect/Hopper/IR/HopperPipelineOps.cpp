@@ -179,7 +179,6 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
   SMLoc loc;
   Attribute schedule, exclusive = builder.getArrayAttr({});
   if (!isWhile) {
-    bounds.resize(2);
     arguments.push_back(variable);
     if (parser.parseArgument(arguments.back()))
       return failure();
@@ -189,9 +188,15 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
         return failure();
       arguments.back().type = builder.getI1Type();
     }
-    if (parser.parseEqual() || parser.parseOperand(bounds[0]) ||
-        parser.parseKeyword("to") || parser.parseOperand(bounds[1]) ||
-        parser.parseKeyword("step") || parser.parseInteger(step))
+    if (parser.parseEqual())
+      return failure();
+  }
+  bool isBounded = !isWhile || succeeded(parser.parseOptionalKeyword("from"));
+  if (isBounded) {
+    bounds.resize(2);
+    if (parser.parseOperand(bounds[0]) || parser.parseKeyword("to") ||
+        parser.parseOperand(bounds[1]) || parser.parseKeyword("step") ||
+        parser.parseInteger(step))
       return failure();
   }
   size_t numVariables = arguments.size();
@@ -232,7 +237,9 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.exclusive = exclusiveArray;
   if (onlyLast)
     properties.only_last_partial = builder.getUnitAttr();
-  llvm::copy(ArrayRef<int32_t>{!isWhile, !isWhile, isWithin, isWithin,
+  if (isWhile)
+    properties.told = builder.getUnitAttr();
+  llvm::copy(ArrayRef<int32_t>{isBounded, isBounded, isWithin, isWithin,
                                static_cast<int32_t>(inits.size())},
              properties.operandSegmentSizes.begin());
   Region *body = result.addRegion(), *classes = result.addRegion();
@@ -265,9 +272,11 @@ void PipelinedForOp::print(OpAsmPrinter &printer) {
     llvm::interleaveComma(
         getBody().getArguments().take_front(getNumVariables()), printer,
         [&](Value value) { printer.printOperand(value); });
-    printer << " = " << getLower() << " to " << getUpper() << " step "
-            << getStep();
+    printer << " =";
   }
+  if (getLower())
+    printer << (isWhile() ? " from " : " ") << getLower() << " to "
+            << getUpper() << " step " << getStep();
   if (getOuterLower())
     printer << " within " << getOuterLower() << " to " << getOuterUpper();
   if (getOnlyLastPartial())
@@ -289,7 +298,8 @@ void PipelinedForOp::print(OpAsmPrinter &printer) {
                       /*printBlockTerminators=*/!getInits().empty());
   printer.printOptionalAttrDict((*this)->getAttrs(),
                                 {"step", "schedule", "exclusive",
-                                 "only_last_partial", "operandSegmentSizes"});
+                                 "only_last_partial", "told",
+                                 "operandSegmentSizes"});
 }
 
 std::pair<int64_t, int64_t> PipelinedForOp::getPlace(StringRef step) {
@@ -301,17 +311,17 @@ std::pair<int64_t, int64_t> PipelinedForOp::getPlace(StringRef step) {
 }
 
 LogicalResult PipelinedForOp::verify() {
-  if (!getLower() != !getUpper())
-    return emitOpError("expects both bounds or none");
-  if (!isWhile() && getStep() == 0)
+  if (!getLower() != !getUpper() || (!isWhile() && !getLower()))
+    return emitOpError("expects both bounds, or none of a loop with while");
+  if (getLower() && getStep() <= 0)
     return emitOpError("expects a positive step");
   if (!getOuterLower() != !getOuterUpper())
     return emitOpError("expects both bounds after within");
   if (isWhile() &&
       (getInits().empty() || !getInits().front().getType().isInteger(32) ||
        getOuterLower() || hasClasses() || getOnlyLastPartial()))
-    return emitOpError("expects an i32 that is carried first, and no bounds or "
-                       "classes, of a loop with while");
+    return emitOpError("expects an i32 that is carried first, and neither "
+                       "within nor classes, of a loop with while");
   if (hasClasses() && (getStep() % kCodeAlignment != 0 || getOuterLower() ||
                        getOnlyLastPartial()))
     return emitOpError("expects a step that is a multiple of ")

@@ -326,10 +326,12 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
                                 loop.getSchedule().end());
   // The code of the first block, and in the body that of the next one.
   Value first, next;
+  // What is found is in the range.
+  bool searches = searchesBlocks(loop, partition);
   SmallVector<Value> inits, states;
   SmallVector<Value> ends(loop.getEnd().getValues());
   Value code = body->insertArgument(0u, i32, loc);
-  if (searchesBlocks(loop, partition)) {
+  if (searches) {
     // In front of the first step that comes with the code.
     Operation *start = loop;
     for (Operation *op = loop->getPrevNode(); op && !isa<PipelinedForOp>(op);
@@ -399,10 +401,12 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
   llvm::append_range(allInits, inits);
   rewriter.setInsertionPoint(loop);
   auto told = PipelinedForOp::create(
-      rewriter, loc, ValueRange(allInits).getTypes(), /*lower=*/Value(),
-      /*upper=*/Value(), /*outerLower=*/Value(), /*outerUpper=*/Value(),
-      loop.getStep(), /*only_last_partial=*/false, allInits,
-      rewriter.getArrayAttr(places), loop.getExclusive());
+      rewriter, loc, ValueRange(allInits).getTypes(),
+      searches ? Value() : loop.getLower(),
+      searches ? Value() : loop.getUpper(), /*outerLower=*/Value(),
+      /*outerUpper=*/Value(), loop.getStep(), /*only_last_partial=*/false,
+      /*told=*/true, allInits, rewriter.getArrayAttr(places),
+      loop.getExclusive());
   told.getBody().takeBody(loop.getBody());
   rewriter.replaceAllUsesWith(loop.getResults(),
                               told.getResults().slice(1, loop.getNumResults()));

@@ -26,7 +26,7 @@ bool searchesBlocks(PipelinedForOp loop, StringRef partition);
 
 /// Makes a loop with classes, as a partition runs it, one that is told its
 /// blocks: by what the partition finds if it copies tiles in the loop, by
-/// payload otherwise.
+/// payload otherwise, and then with the range of the loop.
 LogicalResult tellBlocks(RewriterBase &rewriter, PipelinedForOp loop,
                          StringRef partition);
 

@@ -45,6 +45,8 @@ private:
   SmallVector<hopper::StepOp> getReleases(ArrayRef<Operation *> epilogue);
   void releaseEarly(scf::IfOp branch, scf::ForOp main);
   void emitPassed(Value from, Value to);
+  Value emitPassedTold(Value code, Value upper);
+  Value emitPass(Value code);
   FailureOr<scf::ForOp> pipeline(scf::ForOp result);
   Operation *predicate(Operation *op, Value exists);
   void selectByBranch(Block *block);
@@ -176,15 +178,33 @@ void Pipeliner::emitPassed(Value from, Value to) {
   OpBuilder::InsertionGuard guard(rewriter);
   auto passed = scf::ForOp::create(rewriter, loc, from, to, i32(1));
   rewriter.setInsertionPointToStart(passed.getBody());
+  emitPass(/*code=*/Value());
+}
+
+/// Passes over one block, and gives the code of the next one where blocks are
+/// told, of which this one has `code`.
+Value Pipeliner::emitPass(Value code) {
   // The turn first, as others may wait for it before they give back a block.
   if (pingPong) {
     PingPongWaitOp::create(rewriter, loc, pingPong);
     PingPongArriveOp::create(rewriter, loc, pingPong);
   }
+  Value next;
   auto pass = [&](GetOp get) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    // What a predicate gets has come for partial blocks alone.
+    if (code && get->getParentOfType<MaskOp>()) {
+      Value isPartial =
+          arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne,
+                                emit<arith::AndIOp>(code, i32(1)), i32(0));
+      auto branch = scf::IfOp::create(rewriter, loc, isPartial);
+      rewriter.setInsertionPointToStart(branch.thenBlock());
+    }
     Value channel = get.getChannel();
     Value number = NextUseOp::create(rewriter, loc, channel);
-    GetOp::create(rewriter, loc, channel, number);
+    auto passed = GetOp::create(rewriter, loc, channel, number);
+    if (get.getPayload())
+      next = passed.getPayload();
     number = NextUseOp::create(rewriter, loc, channel);
     ReleaseOp::create(rewriter, loc, channel, number);
   };
@@ -193,6 +213,27 @@ void Pipeliner::emitPassed(Value from, Value to) {
       for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
         if (place.getStage() == stage && step.getName() == place.getName())
           step.walk(pass);
+  return next;
+}
+
+/// Passes over the blocks that are told from that with `code` on, and start at
+/// `upper` or behind it; over all that there are if that is null. Gives the
+/// code of the block behind them.
+Value Pipeliner::emitPassedTold(Value code, Value upper) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  auto passed = scf::WhileOp::create(
+      rewriter, loc, code.getType(), code,
+      [&](OpBuilder &, Location, ValueRange values) {
+        Value first = upper ? upper : i32(0);
+        Value goesOn = arith::CmpIOp::create(
+            rewriter, loc, arith::CmpIPredicate::sge, values[0], first);
+        scf::ConditionOp::create(rewriter, loc, goesOn, values);
+      },
+      [&](OpBuilder &, Location, ValueRange values) {
+        Value next = emitPass(values[0]);
+        scf::YieldOp::create(rewriter, loc, next);
+      });
+  return passed.getResult(0);
 }
 
 /// What is after the loop, and gives back tiles that `epilogue` does not use.
@@ -393,17 +434,16 @@ FailureOr<scf::ForOp> Pipeliner::pipelineBody(scf::ForOp result) {
   return pipelined;
 }
 
-/// A loop goes on while the first of its carried values is not negative, in
-/// place of its number of iterations.
-static void makeWhile(IRRewriter &rewriter, scf::ForOp loop) {
+/// A loop goes on while the first of its carried values is not less than
+/// `least`, in place of its number of iterations.
+static void makeWhile(IRRewriter &rewriter, scf::ForOp loop, Value least) {
   Location loc = loop.getLoc();
   rewriter.setInsertionPoint(loop);
   auto result = scf::WhileOp::create(
       rewriter, loc, loop.getResultTypes(), loop.getInitArgs(),
       [&](OpBuilder &builder, Location, ValueRange values) {
-        Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
         Value goesOn = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::sge, values[0], zero);
+            builder, loc, arith::CmpIPredicate::sge, values[0], least);
         scf::ConditionOp::create(builder, loc, goesOn, values);
       },
       [](OpBuilder &, Location, ValueRange) {});
@@ -421,13 +461,33 @@ static void makeWhile(IRRewriter &rewriter, scf::ForOp loop) {
 /// over all numbers, which then ends where the blocks do.
 LogicalResult Pipeliner::runWhile() {
   rewriter.setInsertionPoint(loop);
-  Value first = loop.getInits().front();
+  Value first = loop.getInits().front(), least = i32(0);
+  bool isPart = loop.getLower() != nullptr;
+  if (isPart) {
+    // Codes are compared as they are. Of a block that starts below a multiple
+    // of 16 the code is below it, too, whatever it says besides. Blocks whose
+    // codes are the least or more start above `lower - step`.
+    auto roundUp = [&](Value position) {
+      return emit<arith::AndIOp>(
+          emit<arith::AddIOp>(position, i32(kCodeAlignment - 1)),
+          i32(-kCodeAlignment));
+    };
+    Value above =
+        emit<arith::SubIOp>(toI32(loop.getLower()), i32(loop.getStep() - 1));
+    least = roundUp(emit<arith::MaxSIOp>(above, least));
+    Value upper = emit<arith::MaxSIOp>(toI32(loop.getUpper()), i32(0));
+    first = emitPassedTold(first, roundUp(upper));
+    rewriter.modifyOpInPlace(loop,
+                             [&] { loop.getInitsMutable()[0].assign(first); });
+  }
   Value hasBlocks = arith::CmpIOp::create(
-      rewriter, loc, arith::CmpIPredicate::sge, first, i32(0));
+      rewriter, loc, arith::CmpIPredicate::sge, first, least);
   Value zero = i32(0), all = i32(std::numeric_limits<int32_t>::max()),
         one = i32(1);
   auto branch = scf::IfOp::create(rewriter, loc, loop.getResultTypes(),
                                   hasBlocks, /*withElseRegion=*/true);
+  if (isPart)
+    emitPassedTold(branch.getResult(0), /*upper=*/Value());
   rewriter.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(rewriter, loc, loop.getInits());
   if (pingPong)
@@ -440,7 +500,7 @@ LogicalResult Pipeliner::runWhile() {
   if (failed(pipelined))
     return failure();
   releaseEarly(branch, *pipelined);
-  makeWhile(rewriter, *pipelined);
+  makeWhile(rewriter, *pipelined, least);
   finish(*branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();

@@ -128,7 +128,7 @@ void Slicer::erase(PipelinedForOp loop) {
   auto sliced = PipelinedForOp::create(
       rewriter, loop.getLoc(), ValueRange(inits).getTypes(), loop.getLower(),
       loop.getUpper(), loop.getOuterLower(), loop.getOuterUpper(),
-      loop.getStep(), loop.getOnlyLastPartial(), inits,
+      loop.getStep(), loop.getOnlyLastPartial(), loop.getTold(), inits,
       rewriter.getArrayAttr(places), rewriter.getArrayAttr(exclusive));
   sliced.getBody().takeBody(loop.getBody());
   BitVector dead(sliced.getBody().getNumArguments(), true);
@@ -263,6 +263,49 @@ static void keepPart(IRRewriter &rewriter, SplitOfRangeOp part,
   rewriter.replaceOp(part, {first, end});
 }
 
+/// Whether each replica of a partition visits all blocks of a loop. Others wait
+/// for a tile until all replicas have given their part of it, and so they do
+/// where they take turns, which others hold for each block.
+static bool needsAllBlocks(PipelinedForOp loop) {
+  auto needsAll = [](Operation *op) {
+    auto reduce = dyn_cast<ReduceAddOp>(op);
+    bool isTurn = isa<HoldTurnOp>(op) || (reduce && reduce.getTurns());
+    return isTurn || isa<PutFragmentOp>(op) ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+  };
+  return loop.walk(needsAll).wasInterrupted();
+}
+
+/// `upper`, or `lower` for a replica without rows, which needs no block.
+static Value emitUpper(IRRewriter &rewriter, PipelinedForOp loop,
+                       WorkRowsOp own) {
+  Location loc = loop.getLoc();
+  Value hasRows = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::slt, own.getFirst(), own.getEnd());
+  return arith::SelectOp::create(rewriter, loc, hasRows, loop.getUpper(),
+                                 loop.getLower());
+}
+
+/// The blocks that a loop is told are those for the rows of all replicas. Where
+/// its range depends on the rows, a replica has one of its own.
+static void keepOwnRange(IRRewriter &rewriter, PipelinedForOp loop,
+                         bool hasReplicas) {
+  if (!loop.getLower())
+    return;
+  Value bounds[] = {loop.getLower(), loop.getUpper()};
+  WorkRowsOp own;
+  if (hasReplicas && !needsAllBlocks(loop))
+    own = getOwnRows(getSlice(bounds, loop->getBlock()));
+  rewriter.setInsertionPoint(loop);
+  Value upper = own ? emitUpper(rewriter, loop, own) : Value();
+  rewriter.modifyOpInPlace(loop, [&] {
+    if (own)
+      return loop.getUpperMutable().assign(upper);
+    loop.getLowerMutable().clear();
+    loop.getUpperMutable().clear();
+  });
+}
+
 /// What the bounds of a loop are for the rows of all replicas, and for those of
 /// one.
 static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
@@ -277,21 +320,12 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
         own = work;
   if (!own)
     return;
-  Location loc = loop.getLoc();
   rewriter.setInsertionPoint(loop);
   IRMapping mapping = emitForAll(rewriter, slice, ofAll);
   Value outer[] = {mapping.lookupOrDefault(loop.getLower()),
                    mapping.lookupOrDefault(loop.getUpper())};
-  // Others wait for a tile until all replicas have given their part of it: they
-  // compute with all blocks, not all of which are full.
-  // So they do where they take turns, which others hold for each block.
-  auto needsAll = [](Operation *op) {
-    auto reduce = dyn_cast<ReduceAddOp>(op);
-    bool isTurn = isa<HoldTurnOp>(op) || (reduce && reduce.getTurns());
-    return isTurn || isa<PutFragmentOp>(op) ? WalkResult::interrupt()
-                                            : WalkResult::advance();
-  };
-  if (loop.walk(needsAll).wasInterrupted()) {
+  // Not all blocks of all are full.
+  if (needsAllBlocks(loop)) {
     rewriter.modifyOpInPlace(loop, [&] {
       loop.getLowerMutable().assign(outer[0]);
       loop.getUpperMutable().assign(outer[1]);
@@ -299,11 +333,7 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
     });
     return;
   }
-  // Without rows a replica needs no block.
-  Value hasRows = arith::CmpIOp::create(
-      rewriter, loc, arith::CmpIPredicate::slt, own.getFirst(), own.getEnd());
-  Value upper = arith::SelectOp::create(rewriter, loc, hasRows, loop.getUpper(),
-                                        loop.getLower());
+  Value upper = emitUpper(rewriter, loop, own);
   rewriter.modifyOpInPlace(loop, [&] {
     loop.getUpperMutable().assign(upper);
     loop.getOuterLowerMutable().assign(outer[0]);
@@ -337,7 +367,6 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
   }
   for (SplitOfRangeOp part : parts)
     keepPart(rewriter, part, ofAll);
-  // Blocks that are told are for all replicas.
   for (PipelinedForOp loop : loops)
     if (!loop.isWhile())
       keepOuterBounds(rewriter, loop, ofAll);
@@ -454,8 +483,13 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     if (failed(Slicer(rewriter, partition.getName()).slice(*block)))
       return failure();
     takeOwnParts(rewriter, *block);
-    if (partition.getReplicas() > 1)
+    bool hasReplicas = partition.getReplicas() > 1;
+    if (hasReplicas)
       distributeRows(rewriter, *block);
+    block->walk([&](PipelinedForOp loop) {
+      if (loop.isWhile())
+        keepOwnRange(rewriter, loop, hasReplicas);
+    });
   }
   for (Operation *op : llvm::reverse(ops)) {
     op->dropAllUses();

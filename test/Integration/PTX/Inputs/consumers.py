@@ -479,6 +479,12 @@ TESTS = [
     Test("documents-causal", "bf16", _D128, _schedule(128, 80, 2, 232, "persistent", "q_in_registers", _OVERLAP), (1, 2, 1, 200, 250)),
     Test("documents-sorted", "bf16", _D64, _schedule(192, 64, 2, 160, "persistent", _ONE_BY_ONE), (1, 2, 1, 200, 200), late=0.5),
     Test("dilated-blocks", "f16", _D64, _schedule(128, 32, 4, 240, _IN_TURN), (1, 2, 1, 200, 1300)),
+    # Warpgroups that need some of the blocks each, in turns and without, and some
+    # that have no rows.
+    Test("documents-sorted", "bf16", _D64, _schedule(256, 32, 4, 112, "persistent", _OVERLAP), (1, 2, 1, 270, 300), late=0.3),
+    Test("documents-sorted", "bf16", _D64, _schedule(192, 16, 2, 160, "persistent", _IN_TURN), (1, 1, 1, 200, 200), seed=2),
+    Test("documents-sorted-causal", "bf16", _D64, _schedule(192, 32, 4, 152, "persistent", _OVERLAP), (1, 1, 1, 250, 250), seed=3, late=0.3),
+    Test("documents-sorted", "f16", _D64, _schedule(128, 32, 2, 208, "split_kv", _ONE_BY_ONE), (1, 1, 1, 128, 300), parts=3),
     Test("global-tokens", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _ONE_BY_ONE), (1, 2, 1, 300, 300), seed=1),
     Test("ragged", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _IN_TURN), (3, 1, 1, 200, 300), 1),
     Test("random-rows", "bf16", _D64, _schedule(64, 64, 2, 208, "split_kv", _OVERLAP), (1, 2, 1, 70, 600), parts=3),

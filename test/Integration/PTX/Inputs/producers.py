@@ -17,6 +17,9 @@ import shards
 import visits
 from programs import Case, program
 
+# Each warpgroup has so many rows, and a range of KV blocks for them.
+WARPGROUP_ROWS = 64
+
 _BLOCK = (
     "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
     "head_swizzle = 8, longest_first>"
@@ -194,8 +197,8 @@ def _set_variant(test, variant, compiled, case):
 
     tables = []
     if variant.name.startswith(("documents", "one-document")):
-        rows, columns = (compiled.schedule(x) for x in ("tile_m", "tile_n"))
-        for value, step in (values.mine, rows), (values.theirs, columns):
+        columns = compiled.schedule("tile_n")
+        for value, step in (values.mine, WARPGROUP_ROWS), (values.theirs, columns):
             for reduce in numpy.minimum, numpy.maximum:
                 starts = numpy.arange(0, value.shape[1], step)
                 tables.append(
@@ -232,10 +235,10 @@ def _check_tables(got, expected):
 
 
 def _check_limits(firsts, lasts, setting, exact):
-    """Tables of the first and the last KV block that each Q block
-    needs: one after all tiles and -1 where it needs none."""
+    """Tables of the first and the last KV block that the rows of each warpgroup
+    need: one after all tiles and -1 where they need none."""
     launch = setting.launch
-    rows, columns = (launch.program.schedule(x) for x in ("tile_m", "tile_n"))
+    rows, columns = WARPGROUP_ROWS, launch.program.schedule("tile_n")
     (batch, heads, *_), keys = (launch.operands[x].shape for x in (0, 1))
     none = -(-keys[2] // columns), -1
     for b in range(batch):

@@ -164,7 +164,8 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
     of the body. The partition that copies asks as it goes, and tells the others with the tiles that they get anyway (`hopper.next_block`).
 
     A loop with `while` visits the blocks that it is told. Its first carried value, an i32, is the code of a block, and the loop ends at one that is negative.
-    The code is the position of the block, which is a multiple of 16, and 1 more if the block is not full.
+    The code is the position of the block, which is a multiple of 16, and 1 more if the block is not full. With bounds, which are those of one replica, it passes over the blocks that
+    come before the first one that starts below `upper`, and over those from the first one on that ends at `lower` or below: they are for other replicas.
 
     ```mlir
     %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%acc = %zero)
@@ -177,6 +178,8 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
         classes(%c) { ... hopper.end %needed, %isFull : i1, i1 } { ... }
     %r:2 = hopper.pipelined_for while iter_args(%code = %first, %acc = %zero)
         schedule [#hopper.place<"qk", 0>, ...] : i32, vector<128x64xf32> { ... }
+    %r:2 = hopper.pipelined_for while from %lo to %hi step 80 iter_args(%code = %first, %acc = %zero)
+        schedule [#hopper.place<"qk", 0>, ...] : i32, vector<128x64xf32> { ... }
     ```
 
     Errors: a step without a place, or a place without a step, or two of one name; a step that is not pure outside of steps; a step scheduled before
@@ -184,7 +187,7 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
     with a step that is not a multiple of 16; `while` without an i32 that is carried first.
   }];
   let arguments = (ins Optional<Index>:$lower, Optional<Index>:$upper, Optional<Index>:$outerLower,
-      Optional<Index>:$outerUpper, I64Attr:$step, UnitAttr:$only_last_partial,
+      Optional<Index>:$outerUpper, I64Attr:$step, UnitAttr:$only_last_partial, UnitAttr:$told,
       Variadic<AnyType>:$inits, TypedArrayAttrBase<Hopper_PlaceAttr, "places">:$schedule,
       DefaultValuedAttr<StrArrayAttr, "{}">:$exclusive);
   let results = (outs Variadic<AnyType>:$results);
@@ -195,7 +198,8 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
   let extraClassDeclaration = [{
     Block *getBlock() { return &getBody().front(); }
     Value getInductionVar() { return getBlock()->getArgument(0); }
-    bool isWhile() { return !getLower(); }
+    /// Whether its blocks are told.
+    bool isWhile() { return getTold(); }
     bool hasClasses() { return !getClasses().empty(); }
     /// Whether a block is full, where there are classes.
     Value getIsFull() { return getBlock()->getArgument(1); }

@@ -265,7 +265,7 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
   OpFoldResult lengths[] = {
       tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.s),
       tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s)};
-  int64_t tileSizes[] = {schedule.getTileM(), schedule.getTileN()};
+  int64_t tileSizes[] = {schedule.getPartitionRows(), schedule.getTileN()};
   bool isAlong[] = {dependence.rows, dependence.keys};
   for (unsigned axis = 0; axis < 2; ++axis)
     if (isAlong[axis])
@@ -313,7 +313,8 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
     tensor::ParallelInsertSliceOp::create(rewriter, loc, written, table,
                                           offsets, ones, ones);
   }
-  return BlockMinMax{forall.getResult(0), forall.getResult(1), dependence};
+  return BlockMinMax{forall.getResult(0), forall.getResult(1), dependence,
+                     schedule.getPartitionRows()};
 }
 
 /// Fills the tables of one range.
@@ -323,7 +324,9 @@ static FailureOr<BlockMinMax> emitMinMax(RewriterBase &rewriter,
                                          const BlockMetadata &metadata) {
   auto emit = [&](ValueRange ids, TileSpan rows, TileSpan keys) {
     TileRows tile = {ids[0], ids[1], rows.begin, rows.end};
-    return TileClasses(rewriter, op, tile, metadata).emitRange(range, keys);
+    return TileClasses(rewriter, op, tile, metadata,
+                       op.getScheduleAttr().getPartitionRows())
+        .emitRange(range, keys);
   };
   return emitTable(rewriter, op, range.getLoc(), dependence,
                    range.getResult(0).getType(), emit);
@@ -366,15 +369,40 @@ FailureOr<BlockMetadata> mlir::attn::emitBlockMetadata(RewriterBase &rewriter,
 
 std::pair<Value, Value>
 mlir::attn::readBlockMinMax(OpBuilder &builder, Location loc,
-                            const BlockMinMax &minMax, Value batch, Value head,
-                            Value rowTile, Value keyTile) {
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  SmallVector<Value, 4> indices = {minMax.dependence.batch ? batch : zero,
-                                   minMax.dependence.head ? head : zero};
-  if (minMax.dependence.rows)
-    indices.push_back(rowTile);
-  if (minMax.dependence.keys)
-    indices.push_back(keyTile);
-  return {tensor::ExtractOp::create(builder, loc, minMax.min, indices),
-          tensor::ExtractOp::create(builder, loc, minMax.max, indices)};
+                            const BlockMinMax &minMax, const TileRows &rows,
+                            int64_t numRows, Value keyTile) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto read = [&](Value part) -> std::pair<Value, Value> {
+    SmallVector<Value, 4> indices = {
+        minMax.dependence.batch ? rows.batch : index(0),
+        minMax.dependence.head ? rows.head : index(0)};
+    if (part)
+      indices.push_back(part);
+    if (minMax.dependence.keys)
+      indices.push_back(keyTile);
+    return {tensor::ExtractOp::create(builder, loc, minMax.min, indices),
+            tensor::ExtractOp::create(builder, loc, minMax.max, indices)};
+  };
+  if (!minMax.dependence.rows)
+    return read(Value());
+  Value size = index(minMax.partRows);
+  Value first = arith::DivUIOp::create(builder, loc, rows.row, size);
+  int64_t numParts = numRows / minMax.partRows;
+  if (numParts == 1)
+    return read(first);
+  // There may be fewer rows; where there are none, of a warpgroup beyond the
+  // end, any part will do.
+  Value last = arith::DivUIOp::create(
+      builder, loc, arith::SubIOp::create(builder, loc, rows.rowEnd, index(1)),
+      size);
+  auto [min, max] = read(arith::MinUIOp::create(builder, loc, first, last));
+  for (int64_t number : llvm::seq<int64_t>(1, numParts)) {
+    Value part = arith::AddIOp::create(builder, loc, first, index(number));
+    auto [low, high] = read(arith::MinUIOp::create(builder, loc, part, last));
+    min = include(builder, loc, min, max, low).first;
+    max = include(builder, loc, min, max, high).second;
+  }
+  return {min, max};
 }

@@ -12,6 +12,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_BLOCKMETADATA_H
 
 #include "RegionVectorizer.h"
+#include "TileOps.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/PatternMatch.h"
 #include <optional>
@@ -26,17 +27,19 @@ struct TileDependence {
 /// The dependence of each value of the region.
 DenseMap<Value, TileDependence> getTileDependence(Region &tiles);
 
-/// Tensors [B or 1, H or 1, number of Q blocks, number of KV blocks], of both
-/// numbers only what the elements depend on.
+/// Tensors [B or 1, H or 1, number of parts of rows, number of KV blocks], of
+/// both numbers only what the elements depend on. A part has `partRows` rows:
+/// those that find out together which KV blocks they need.
 struct BlockMinMax {
   Value min, max;
   TileDependence dependence;
+  int64_t partRows;
 };
 
 struct BlockMetadata {
   /// By `attn.range` or `attn.range_over`.
   DenseMap<Operation *, BlockMinMax> ranges;
-  /// The first and the last KV block that a Q block needs; if it
+  /// The first and the last KV block that a part of a Q block needs; if it
   /// needs none, the first one is their number. i32.
   std::optional<BlockMinMax> needed;
   /// The keys of Q blocks with lists of keys, if tiles gather them.
@@ -52,8 +55,9 @@ struct TileSpan {
   Value begin, end;
 };
 
-/// Computes the elements of both tables for a tile, of a batch and head, or 0
-/// if they do not matter; of rows and keys, what they do not depend on is null.
+/// Computes the elements of both tables for a part of rows and a KV block, of a
+/// batch and head, or 0 if they do not matter; of rows and keys, what they do
+/// not depend on is null.
 using EmitElement = function_ref<FailureOr<std::pair<Value, Value>>(
     ValueRange ids, TileSpan rows, TileSpan keys)>;
 /// Emits a loop that fills two tables.
@@ -78,10 +82,11 @@ bool hasTileClasses(OnlineAttentionOp op);
 FailureOr<BlockMetadata> emitBlockMetadata(RewriterBase &rewriter,
                                            OnlineAttentionOp op);
 
-/// Reads the answers for a tile.
+/// Reads the answers for `numRows` rows, or as many as there are: those of all
+/// of their parts together.
 std::pair<Value, Value> readBlockMinMax(OpBuilder &builder, Location loc,
-                                        const BlockMinMax &minMax, Value batch,
-                                        Value head, Value rowTile,
+                                        const BlockMinMax &minMax,
+                                        const TileRows &rows, int64_t numRows,
                                         Value keyTile);
 
 /// Along which dimensions an `attn.range` asks for one element over any tile of

@@ -2,8 +2,9 @@
 //
 // The producer of a kernel would test the class of every KV block. Where
 // tables are filled before the kernel anyway, a second table stores, for each
-// Q block, the first and the last KV block that it needs. The
-// producer scans that range only.
+// part of a Q block that computes by itself, the first and the last KV block
+// that it needs. The producer scans the range of all parts only, and each part
+// computes with the blocks of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +41,8 @@ LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
     Value none = arith::ConstantIntOp::create(rewriter, loc, -1, 32);
     Value most = toInt(numTiles);
     TileRows rows = {ids[0], ids[1], span.begin, span.end};
-    TileClasses classes(rewriter, op, rows, metadata);
+    TileClasses classes(rewriter, op, rows, metadata,
+                        schedule.getPartitionRows());
     if (failed(classes.emitRows()))
       return failure();
     auto loop = scf::ForOp::create(rewriter, loc, index(0), numTiles, index(1),

@@ -180,7 +180,7 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
         hi = bounds.hi;
   std::optional<TileClasses> classes;
   if (hasClasses) {
-    classes.emplace(builder, op, rows, metadata);
+    classes.emplace(builder, op, rows, metadata, numQueries);
     if (failed(classes->emitRows()))
       return failure();
     if (metadata.needed)
@@ -205,11 +205,8 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
 
 /// The part of the keys from `lo` to `hi` that has the tiles that are needed.
 std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
-  Value tile =
-      arith::DivUIOp::create(builder, loc, rows.row, index(numQueries));
-  auto [first, last] = readBlockMinMax(builder, loc, *metadata.needed,
-                                       rows.batch, rows.head, tile,
-                                       /*keyTile=*/Value());
+  auto [first, last] = readBlockMinMax(builder, loc, *metadata.needed, rows,
+                                       numQueries, /*keyTile=*/Value());
   auto getKey = [&](Value number) -> Value {
     Value position = arith::IndexCastOp::create(builder, loc,
                                                 builder.getIndexType(), number);

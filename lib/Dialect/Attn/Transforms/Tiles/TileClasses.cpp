@@ -7,9 +7,11 @@ using namespace mlir;
 using namespace mlir::attn;
 
 TileClasses::TileClasses(OpBuilder &builder, OnlineAttentionOp op,
-                         const TileRows &rows, const BlockMetadata &metadata)
+                         const TileRows &rows, const BlockMetadata &metadata,
+                         int64_t numRows)
     : builder(builder), op(op), rows(rows), metadata(metadata),
-      loc(op.getLoc()), dependence(getTileDependence(op.getTiles())),
+      numRows(numRows), loc(op.getLoc()),
+      dependence(getTileDependence(op.getTiles())),
       values(builder, loc, op.getScheduleAttr().getTileN(),
              op.getScheduleAttr().getTileM(), /*sites=*/nullptr) {}
 
@@ -21,14 +23,8 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   FailureOr<std::pair<Value, Value>> answer;
   auto minMax = metadata.ranges.find(&inner);
   if (minMax != metadata.ranges.end()) {
-    Value rowTile;
-    if (minMax->second.dependence.rows)
-      rowTile = arith::DivUIOp::create(
-          builder, loc, rows.row,
-          arith::ConstantIndexOp::create(builder, loc,
-                                         op.getScheduleAttr().getTileM()));
-    answer = readBlockMinMax(builder, inner.getLoc(), minMax->second,
-                             rows.batch, rows.head, rowTile, keyTile);
+    answer = readBlockMinMax(builder, inner.getLoc(), minMax->second, rows,
+                             numRows, keyTile);
   } else if (over) {
     answer = emitRangeOver(builder, over, values,
                            op.getScheduleAttr().hasSingleKeyLoop());

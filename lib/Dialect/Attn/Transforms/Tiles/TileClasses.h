@@ -15,8 +15,9 @@ namespace mlir::attn {
 
 class TileClasses {
 public:
+  /// `numRows` are the rows that there are at most.
   TileClasses(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-              const BlockMetadata &metadata);
+              const BlockMetadata &metadata, int64_t numRows);
 
   /// Emits what does not depend on the keys.
   LogicalResult emitRows();
@@ -41,6 +42,7 @@ private:
   OnlineAttentionOp op;
   const TileRows &rows;
   const BlockMetadata &metadata;
+  int64_t numRows;
   Location loc;
   DenseMap<Value, TileDependence> dependence;
   RegionVectorizer values;
