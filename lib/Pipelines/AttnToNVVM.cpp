@@ -93,6 +93,7 @@ static void addPartitions(OpPassManager &kernels) {
 
 void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
+  pm.addPass(createAttnHopperOutlineTablesPass());
   AttnRowsToNVVMPassOptions rows;
   rows.accurateTanh = options.accurateTanh;
   pm.addPass(createAttnRowsToNVVMPass(rows));

@@ -81,6 +81,50 @@ def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::Modu
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
+def AttnHopperOutlineTablesPass : Pass<"attn-hopper-outline-tables", "::mlir::ModuleOp"> {
+  let summary = "turn loops that fill tables for rows into kernels";
+  let description = [{
+    In a function with an `scf.forall` that has an `#attn.row_schedule`, each loop before it that fills tables becomes a kernel, as in `attn-hopper-outline`, in a `gpu.module` of its name and `.cuda`.
+    The tables become arguments of the function behind all others, and its attribute `hopper.tables` says what they are; `attn-rows-to-nvvm` gives both to the kernel that it adds to the module.
+
+    Precondition: results are destination arguments (`attn-destination-arguments`). Postcondition: such functions have no loop before their own.
+
+    Before:
+
+    ```mlir
+    func.func @f(%q: tensor<1x2x?x64xf32>, ..., %rows: tensor<?xi32>, %columns: tensor<?xi32>, %o: tensor<1x2x?x64xf32>) -> tensor<1x2x?x64xf32> {
+      %bits = scf.forall (%i, %j) in (%queries, %keys) shared_outs(...) -> (tensor<1x1x?x?xi1>) { ... }
+      %r = scf.forall (%b, %h, %i) in (1, 2, %n) shared_outs(...) -> (tensor<1x2x?x64xf32>) {
+        %bit = attn.gather %bits[...] mask ... : ...
+        ...
+      } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>}
+      ...
+    }
+    ```
+
+    After:
+
+    ```mlir
+    gpu.module @f.cuda {
+      gpu.func @f_prologue0(...) kernel attributes {hopper.elements = 6 : i64, ...} { ... }
+    }
+    func.func @f(%q: tensor<1x2x?x64xf32>, ..., %bits: tensor<1x1x?x?xi1>) -> tensor<1x2x?x64xf32> attributes {hopper.tables = {first = 6 : i64, ...}} {
+      %r = scf.forall (%b, %h, %i) in (1, 2, %n) shared_outs(...) -> (tensor<1x2x?x64xf32>) {
+        %bit = attn.gather %bits[...] mask ... : ...
+        ...
+      } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>}
+      ...
+    }
+    ```
+
+    Errors: loops that do not write one element of tables in an iteration, or whose extents are not those of arguments.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::attn::hopper::HopperDialect"
+  ];
+}
+
 def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
   let summary = "turn loops over tiles into kernels of named steps";
   let description = [{

@@ -467,9 +467,13 @@ LogicalResult RowKernel::emit() {
   IRRewriter rewriter(b);
   for (NormalizeOp op : llvm::make_early_inc_range(grid.getOps<NormalizeOp>()))
     expandNormalize(rewriter, op);
-  auto module =
-      gpu::GPUModuleOp::create(b, (function.getName() + ".cuda").str());
-  b.setInsertionPointToStart(module.getBody());
+  // Kernels that fill tables are there before.
+  std::string name = (function.getName() + ".cuda").str();
+  auto module = SymbolTable::lookupNearestSymbolFrom<gpu::GPUModuleOp>(
+      function, b.getStringAttr(name));
+  if (!module)
+    module = gpu::GPUModuleOp::create(b, name);
+  b.setInsertionPointToEnd(module.getBody());
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(b, function.getName(), type);
@@ -494,6 +498,9 @@ void RowKernel::finish() {
   kernel->setAttr(hopper::kSharedBytesAttrName, b.getI64IntegerAttr(0));
   kernel->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   kernel->setAttr(hopper::kScheduleAttrName, schedule);
+  for (StringRef name : {hopper::kTablesAttrName, hopper::kScratchAttrName})
+    if (Attribute memory = function->getAttr(name))
+      kernel->setAttr(name, memory);
   // The number of tiles is that of the result's rows. Which of the other two
   // dimensions is which does not matter here.
   auto insert = cast<tensor::ParallelInsertSliceOp>(

@@ -1,5 +1,5 @@
-"""Executes kernels of queries with lists of single keys, all of their warps,
-and compares the results with the maths.
+"""Executes kernels of queries with lists of single keys or of blocks, all of
+their warps, and compares the results with the maths.
 
 Usage: rows.py SHARD/SHARDS
 """
@@ -10,6 +10,7 @@ import typing
 
 import numpy
 
+import grid
 import launch as launches
 import operations
 import shards
@@ -40,7 +41,8 @@ func.func @attention(%q: !q, %k: !k, %v: !v{parameters}) -> (!o, !l) {{
 }}
 """
 _SPARSITY = (
-    "sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : !rows, !columns)"
+    "sparsity(#attn.sparsity<lists, block = {block}> %rows, %columns"
+    " : !rows, !columns)"
 )
 _CAUSAL = """mask(%mb, %h, %i, %j) {
         %p = arith.cmpi sle, %j, %i : index
@@ -110,6 +112,9 @@ class Test(typing.NamedTuple):
     shared: bool = False
     # Whether queries have lists of keys; otherwise they have all.
     listed: bool = True
+    # The queries and the keys of which a list has one entry.
+    block: tuple = (1, 1)
+    options: tuple = ()
 
 
 _SMALL = (1, 2, 1, 5, 40)
@@ -141,6 +146,24 @@ TESTS = [
     Test(_SMALL, region="numbers"),
     Test(_SMALL, region="never"),
     Test(_SMALL, (64, 40), "f16", region="equal"),
+    # Kernels in front fill tables of bits, of blocks or of single keys.
+    Test((1, 2, 1, 37, 70), (64, 64), "f32", block=(16, 16)),
+    Test(
+        (2, 2, 1, 17, 40), (7, 5), "f32", "i64", (2, 2), "bshd", "bias", block=(16, 32)
+    ),
+    Test((1, 2, 1, 35, 70), (33, 264), leading=(2,), block=(16, 64)),
+    Test((1, 2, 1, 3, 0), (64, 64), "f32", block=(16, 64)),
+    Test(
+        (1, 2, 1, 5, 70),
+        (64, 64),
+        "f32",
+        leading=(2,),
+        region="causal",
+        options=("--sparsity=dense",),
+    ),
+    Test(
+        (2, 2, 1, 5, 40), (7, 5), "f16", "i64", (2, 1), options=("--sparsity=dense",)
+    ),
 ]
 
 _ENCODE = {
@@ -183,7 +206,11 @@ def _program(test):
         batch=test.layout.index("b"),
         sequence=test.layout.index("s"),
         sizes=", ".join(f"%{x}" for x in test.layout if x in "bs"),
-        sparsity=_SPARSITY if test.listed else "",
+        sparsity=(
+            _SPARSITY.format(block="x".join(map(str, test.block)))
+            if test.listed
+            else ""
+        ),
         parameters=(", %rows: !rows, %columns: !columns" if test.listed else "")
         + "".join(f", %{name}: {type_}" for name, type_ in captures),
         captures=f"captures({names} : {types})" if captures else "",
@@ -194,20 +221,27 @@ def _program(test):
 def _draw_lists(test, draw):
     """Rows and columns, and by leading index the columns of each query."""
     _, _, _, queries, keys = test.sizes
+    block_rows, block_columns = (
+        -(-size // block) for size, block in zip((queries, keys), test.block)
+    )
     count = int(numpy.prod(test.leading))
     ends, columns, lists = [], [], []
     for _ in range(count):
         ends.append([len(columns)])
         lists.append([])
-        for query in range(queries):
-            own = numpy.nonzero(draw.random(keys) < test.density)[0]
+        for row in range(block_rows):
+            own = numpy.nonzero(draw.random(block_columns) < test.density)[0]
             # Some queries have no keys.
-            own = draw.permutation(own[: 0 if query % 4 == 2 else None])
+            own = draw.permutation(own[: 0 if row % 4 == 2 else None])
             columns += own.tolist()
-            lists[-1].append(own)
+            of_keys = own[:, None] * test.block[1] + numpy.arange(test.block[1])
+            of_keys = of_keys[of_keys < keys]
+            lists[-1] += [of_keys] * min(
+                test.block[0], queries - row * test.block[0]
+            )
             ends[-1].append(len(columns))
     type_ = {"i32": numpy.int32, "i64": numpy.int64}[test.index]
-    rows = numpy.array(ends, type_).reshape(*test.leading, queries + 1)
+    rows = numpy.array(ends, type_).reshape(*test.leading, block_rows + 1)
     return rows, numpy.array(columns, type_), lists
 
 
@@ -269,7 +303,9 @@ def _expected(test, q, k, v, lists, w, u):
 def _check(test):
     batch, heads, kv_heads, queries, keys = test.sizes
     draw = numpy.random.default_rng(0)
-    launch = launches.Launch(launches.Program(_program(test)))
+    launch = launches.Launch(
+        launches.Program(_program(test), options=test.options)
+    )
     tensors = []
     own = 1 if test.shared else batch
     for name, shape in [
@@ -304,7 +340,11 @@ def _check(test):
     # The log-sum-exp has rows of its own.
     plain = test._replace(shift=0, padding=0)
     read_lse = _add(launch, "lse", numpy.ascontiguousarray(lse), plain, True)
-    launch.run_rows()
+    launch.add_tables()
+    if launch.program.prologues:
+        grid.run(launch)
+    else:
+        launch.run_rows()
     expected = _expected(test, *tensors, lists, w, u)
     got = _DECODE[test.dtype](numpy.ascontiguousarray(read_o()))
     got = got.transpose([test.layout.index(x) for x in "bhsd"])
