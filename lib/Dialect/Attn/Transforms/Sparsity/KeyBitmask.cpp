@@ -108,6 +108,9 @@ Value ListsToWords::emit(bool asOperation) {
   OpFoldResult numWords = affine::makeComposedFoldedAffineApply(
       builder, loc, builder.getAffineSymbolExpr(0).ceilDiv(kWordKeys),
       {tensor::getMixedSize(builder, loc, op.getKey(), op.getLayout(1).s)});
+  // A slice of a row must not start behind the last of no words.
+  if (isZeroInteger(numWords))
+    numWords = builder.getIndexAttr(1);
   return emitTable(builder, op, loc, grid, numWords, builder.getI32Type(),
                    [&](Value row, ValueRange ids) -> Value {
                      auto [begin, end] = readEnds(ids);
