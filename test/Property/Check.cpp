@@ -72,6 +72,9 @@ private:
   Outcome run(const CompileOptions &options, std::string &other);
   Outcome run(const Kernel &kernel, mlir::func::FuncOp function,
               const Lengths &lengths);
+  llvm::Expected<Tensor> makeGradient(const Kernel &kernel,
+                                      mlir::func::FuncOp function,
+                                      const Lengths &lengths, size_t input);
   Outcome compare(const Kernel &kernel, mlir::func::FuncOp function,
                   llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,
                   const std::string &where);
@@ -170,6 +173,21 @@ static llvm::Error runOnGPU(const Kernel &kernel,
   return llvm::Error::success();
 }
 
+/// The gradient of a result, which is one more input.
+llvm::Expected<Tensor> Case::makeGradient(const Kernel &kernel,
+                                          mlir::func::FuncOp function,
+                                          const Lengths &lengths,
+                                          size_t input) {
+  auto type =
+      mlir::cast<mlir::ShapedType>(function.getArgument(input).getType());
+  Shape shape = program.getResultShape(type.getRank() == 3, lengths);
+  llvm::Expected<ArgSpec> spec = ArgSpec::parse("randn:" + formatShape(shape));
+  if (!spec)
+    return spec.takeError();
+  return makeTensor(*spec, kernel.inputs()[input].dtype, shape, program.seed,
+                    input);
+}
+
 Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
                   const Lengths &lengths) {
   std::string where = formatv(
@@ -178,24 +196,10 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
   std::vector<Tensor> inputs;
   std::vector<GuardedTensor> guardedInputs, guardedResults;
   for (size_t input = 0; input < function.getNumArguments(); ++input) {
-    bool isGradient = input >= program.getNumInputs();
-    Shape shape;
-    if (isGradient)
-      shape = program.getResultShape(
-          mlir::cast<mlir::ShapedType>(function.getArgument(input).getType())
-                  .getRank() == 3,
-          lengths);
-    else
-      shape = program.getInputShape(input, lengths);
-    llvm::Expected<ArgSpec> spec =
-        ArgSpec::parse(isGradient ? "randn:" + formatShape(shape)
-                                  : program.getInputSpec(input, lengths));
-    if (!spec)
-      return fail(Outcome::Kind::NoReference, spec.takeError());
-    DType dtype = isGradient ? kernel.inputs()[input].dtype
-                             : program.getInputDType(input);
     llvm::Expected<Tensor> tensor =
-        makeTensor(*spec, dtype, shape, program.seed, input);
+        input < program.getNumInputs()
+            ? program.makeInput(input, lengths)
+            : makeGradient(kernel, function, lengths, input);
     if (!tensor)
       return fail(Outcome::Kind::NoReference, tensor.takeError());
     guardedInputs.emplace_back(tensor->getDType(), tensor->getShape(),
@@ -278,9 +282,9 @@ Outcome Case::run(const CompileOptions &options, std::string &other) {
       outcome.kind = Outcome::Kind::Unsupported;
     return outcome;
   }
-  // One for results is none for gradients.
+  // One for results is none for gradients, nor for another attention.
   if (const auto &code = kernel->package().program;
-      code && !checkOptions.gradients) {
+      code && !checkOptions.gradients && program.attentions.size() == 1) {
     const auto &variants = code->launches.front().variants;
     other = variants[program.seed % variants.size()].schedule;
   }
@@ -305,6 +309,7 @@ Outcome Case::run() {
   options.boundsCheck = program.boundsCheck;
   options.optLevel = program.optLevel;
   options.device = program.device;
+  options.sparsity = program.sparsityForm;
   std::string schedule, unused;
   Outcome outcome = run(options, schedule);
   if (outcome.kind != Outcome::Kind::Right || schedule.empty())

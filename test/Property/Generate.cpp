@@ -108,7 +108,7 @@ ExprRef Generator::makeInteger(unsigned depth) {
   auto binary = [&](const char *name, ExprRef b) {
     return makeOp(Type::Int, name, {a, std::move(b)}, width);
   };
-  switch (random.below(14)) {
+  switch (random.below(19)) {
   case 0:
   case 1:
     return binary("arith.addi", makeInteger(depth - 1));
@@ -149,11 +149,78 @@ ExprRef Generator::makeInteger(unsigned depth) {
                : makeOp(Type::Int,
                         random.pick({"math.ctpop", "math.ctlz", "math.cttz"}),
                         {a}, 32);
+  case 13:
+  case 14:
+    return makeOp(
+        Type::Int,
+        random.pick({"index.add", "index.sub", "index.maxs", "index.mins",
+                     "index.maxu", "index.minu", "index.and", "index.or",
+                     "index.xor", "index.divs", "index.divu", "index.ceildivs",
+                     "index.ceildivu", "index.floordivs", "index.rems",
+                     "index.remu"}),
+        {a, makeInteger(depth - 1)});
   default:
-    return makeOp(Type::Int,
-                  random.pick({"index.add", "index.sub", "index.maxs",
-                               "index.mins", "index.maxu", "index.minu"}),
-                  {a, makeInteger(depth - 1)});
+    return makeRareInteger(a, depth - 1);
+  }
+}
+
+/// Operations with a result of another width, with two results, or of floats.
+ExprRef Generator::makeRareInteger(ExprRef a, unsigned depth) {
+  unsigned width = random.pick({32u, 64u});
+  switch (random.below(9)) {
+  case 0: {
+    // A power that varies is a product for each of its bits.
+    ExprRef power = random.chance(80)
+                        ? makeInt(random.pick({0, 1, 2, 3, 5, -1, -2}))
+                        : makeInteger(depth);
+    return makeOp(Type::Int, "math.ipowi", {a, std::move(power)}, width);
+  }
+  case 1:
+    return makeResult(
+        Type::Int,
+        random.pick({"arith.mulsi_extended", "arith.mului_extended"}),
+        {a, makeInteger(depth)}, random.below(2),
+        random.chance(70) ? width : 0);
+  case 2:
+    return makeResult(Type::Int, "arith.addui_extended",
+                      {a, makeInteger(depth)}, 0,
+                      random.chance(70) ? width : 0);
+  case 3:
+    return makeCast(Type::Int, makeResult(Type::Bool, "arith.addui_extended",
+                                          {a, makeInteger(depth)}, 1,
+                                          random.chance(70) ? width : 0));
+  case 4:
+    return makeOp(Type::Int, random.pick({"arith.extsi", "arith.extui"}), {a},
+                  random.pick({8u, 16u, 32u}));
+  case 5:
+    return makeOp(Type::Int, random.pick({"index.casts", "index.castu"}), {a},
+                  random.pick({8u, 32u, 64u}));
+  case 6: {
+    ExprRef amount = makeInt(random.range(0, 6));
+    return random.chance(50)
+               ? makeOp(Type::Int, "index.mul",
+                        {a, makeInt(random.range(-3, 5))})
+               : makeOp(Type::Int,
+                        random.pick({"index.shl", "index.shrs", "index.shru"}),
+                        {a, std::move(amount)});
+  }
+  case 7: {
+    ExprRef number = makeExactFloat().expr;
+    if (random.chance(50))
+      return makeConversion(Type::Int, "arith.fptosi", std::move(number),
+                            random.pick({8u, 16u, 32u, 64u}));
+    number = makeOp(Type::Float, "math.absf", {std::move(number)});
+    return makeConversion(Type::Int, "arith.fptoui", std::move(number),
+                          random.pick({8u, 32u, 64u}));
+  }
+  default: {
+    // Of f64, rounding to f32 first may give other bits.
+    bool mayRound = llvm::none_of(program.captures, [](const Capture &other) {
+      return other.dtype == DType::F64;
+    });
+    return makeConversion(Type::Int, "arith.bitcast", makeExactFloat().expr, 0,
+                          mayRound ? random.pick({"", "", "f16", "bf16"}) : "");
+  }
   }
 }
 
@@ -178,7 +245,7 @@ ExprRef Generator::makeCondition(unsigned depth) {
       return makeCapture(*number, Type::Bool, 0);
     return makeComparison(makeIntegerLeaf(), makeIntegerLeaf());
   }
-  switch (random.below(8)) {
+  switch (random.below(10)) {
   case 0:
     return makeOp(Type::Bool, "arith.andi",
                   {makeCondition(depth - 1), makeCondition(depth - 1)});
@@ -196,6 +263,9 @@ ExprRef Generator::makeCondition(unsigned depth) {
                       makeCondition(depth - 1));
   case 4:
     return makeBool(random.chance(80));
+  case 5:
+  case 6:
+    return makeExactCondition();
   default:
     return makeComparison(makeInteger(depth - 1), makeInteger(depth - 1));
   }
@@ -277,8 +347,6 @@ ExprRef Generator::makeMask() {
 void Generator::addCapture() {
   Capture capture;
   capture.dtype = random.chance(50) ? DType::F32 : DType(random.below(9));
-  if (isForGPU() && capture.dtype == DType::F64)
-    capture.dtype = DType::F32;
   size_t rank = random.pick({0, 0, 1, 1, 1, 2, 2, 2, 3, 4});
   capture.isScalar = rank == 0 && random.chance(60);
   if (capture.isScalar && random.chance(40)) {
@@ -323,11 +391,15 @@ void Generator::addCapture() {
   program.captures.push_back(capture);
 }
 
-size_t Generator::addBits() {
+Sparsity Generator::makeSparsity() {
+  Sparsity sparsity;
+  bool isLists = random.chance(65);
+  if (!isLists || random.chance(40)) {
+    const int64_t blocks[] = {16, 16, 32, 48, 64, 64, 128, 256};
+    sparsity.blockQueries = random.pick(llvm::ArrayRef(blocks));
+    sparsity.blockKeys = random.pick(llvm::ArrayRef(blocks));
+  }
   Capture capture;
-  capture.dtype = DType::I1;
-  capture.fill = random.pick(
-      {"randint(0,2)", "randint(0,2)", "blocks(0.2)", "full(0)", "full(1)"});
   auto add = [&](DimKind kind, int64_t constant) {
     CaptureDim extent;
     extent.kind = kind;
@@ -337,16 +409,55 @@ size_t Generator::addBits() {
     capture.dims.push_back(extent);
   };
   // One for all where it is constant.
-  size_t rank = random.range(2, 4);
-  if (rank == 4)
+  size_t numLeading = random.range(0, 2);
+  if (numLeading == 2)
     add(random.chance(50) ? DimKind::Batch : DimKind::Constant, 1);
-  if (rank >= 3)
+  if (numLeading >= 1)
     add(random.chance(50) ? DimKind::Heads : DimKind::Constant, 1);
-  const int64_t blocks[] = {16, 16, 32, 48, 64, 64, 128, 256};
-  add(DimKind::QueryBlocks, random.pick(llvm::ArrayRef(blocks)));
-  add(DimKind::KeyBlocks, random.pick(llvm::ArrayRef(blocks)));
+  sparsity.operand = program.captures.size();
+  if (!isLists) {
+    add(DimKind::QueryBlocks, sparsity.blockQueries);
+    add(DimKind::KeyBlocks, sparsity.blockKeys);
+    capture.dtype = DType::I1;
+    capture.fill = random.pick(
+        {"randint(0,2)", "randint(0,2)", "blocks(0.2)", "full(0)", "full(1)"});
+    capture.isOperand = random.chance(50);
+    program.captures.push_back(capture);
+    return sparsity;
+  }
+  add(DimKind::RowStarts, sparsity.blockQueries);
+  capture.dtype = random.pick({DType::I32, DType::I32, DType::I64});
+  capture.fill = random.pick({"blocks(0)", "blocks(0.05)", "blocks(0.2)",
+                              "blocks(0.5)", "blocks(0.5)", "blocks(1)"});
+  capture.isOperand = true;
   program.captures.push_back(capture);
-  return program.captures.size() - 1;
+  CaptureDim entries;
+  entries.kind = DimKind::Entries;
+  entries.dynamic = true;
+  capture.dims = {entries};
+  if (random.chance(20))
+    capture.dtype = random.pick({DType::I32, DType::I64});
+  sparsity.columns = program.captures.size();
+  program.captures.push_back(capture);
+  return sparsity;
+}
+
+/// The form of lists of single keys, which are to be all that there is.
+void Generator::pickSparsityForm() {
+  for (const Attention &attention : program.attentions)
+    if (!attention.sparsity || !attention.sparsity->columns ||
+        attention.sparsity->blockQueries > 1)
+      return;
+  auto isForTiles = [](int64_t dim) { return dim % 8 == 0 && dim <= 256; };
+  bool hasTiles = program.dtype != DType::F32 && isForTiles(program.keyDim) &&
+                  isForTiles(program.valueDim);
+  if (!isForGPU())
+    program.sparsityForm = random.pick({"auto", "auto", "lists", "dense"});
+  else if (hasTiles)
+    program.sparsityForm =
+        random.pick({"auto", "auto", "lists", "dense", "gathered"});
+  else
+    program.sparsityForm = random.pick({"auto", "lists"});
 }
 
 static const int64_t lengths[] = {1,  2,  3,  5,  7,  8,  13, 16, 17,  31,
@@ -409,15 +520,21 @@ void Generator::makeShapes() {
   program.strides.seed = random.chance(50) ? 1 + random.below(1 << 20) : 0;
 }
 
-/// What the kernels for a GPU take: halves, heads of whole groups of 16 bytes,
-/// which lie together.
+/// What a GPU takes: heads that lie together. Tensor cores are for halves and
+/// heads of whole groups of 16 bytes; anything else is computed by rows.
 void Generator::fitShapesToGPU() {
-  program.dtype = random.pick({DType::BF16, DType::BF16, DType::F16});
+  program.dtype = random.chance(20)
+                      ? DType::F32
+                      : random.pick({DType::BF16, DType::BF16, DType::F16});
   const int64_t dims[] = {8,  16, 24,  40,  64,  64,  64,
                           72, 96, 128, 128, 136, 192, 256};
-  program.keyDim = random.pick(llvm::ArrayRef(dims));
-  program.valueDim =
-      random.chance(70) ? program.keyDim : random.pick(llvm::ArrayRef(dims));
+  const int64_t rowDims[] = {1, 3, 5, 17, 33, 63, 100, 129, 257, 264, 300, 512};
+  auto pickDim = [&] {
+    return random.pick(random.chance(90) ? llvm::ArrayRef(dims)
+                                         : llvm::ArrayRef(rowDims));
+  };
+  program.keyDim = pickDim();
+  program.valueDim = random.chance(70) ? program.keyDim : pickDim();
   for (std::string &layout : program.layouts) {
     llvm::erase(layout, 'd');
     layout += 'd';
@@ -436,7 +553,7 @@ Program Generator::make() {
     fitShapesToGPU();
   for (size_t n = random.pick({0, 0, 1, 1, 2, 3, 4}); n > 0; --n)
     addCapture();
-  size_t number = isForGPU() || random.chance(85) ? 1 : 2;
+  size_t number = random.chance(85) ? 1 : 2;
   for (size_t n = 0; n < number; ++n) {
     Attention attention;
     if (random.chance(50))
@@ -455,8 +572,9 @@ Program Generator::make() {
     program.attentions.push_back(attention);
   }
   for (Attention &attention : program.attentions)
-    if (random.chance(20))
-      attention.bits = addBits();
+    if (random.chance(30))
+      attention.sparsity = makeSparsity();
+  pickSparsityForm();
   for (Attention &attention : program.attentions)
     if (random.chance(15))
       attention.dropout = random.pick({0.0, 0.1, 0.5, 0.9});

@@ -26,12 +26,60 @@ Generator::Bounded Generator::limit(Bounded value, double bound) {
 }
 
 Generator::Bounded Generator::makeExactFloat() {
+  if (random.chance(10)) {
+    // The remainder has the sign of what is divided, also if it is 0.
+    Bounded of = makeExactFloat();
+    double by = random.pick({0.75, 1.5, -2.0, 3.0});
+    return {op("arith.remf", {of.expr, property::makeFloat(by)}), of.bound,
+            true};
+  }
+  if (random.chance(10)) {
+    Bounded of = makeExactFloat();
+    const char *name = random.pick({"arith.negf", "math.absf"});
+    if (random.chance(60))
+      return {op(name, {of.expr}), of.bound, true};
+    // The sign is one bit.
+    int64_t sign = program.isF64() ? INT64_MIN : INT64_C(0x80000000);
+    ExprRef bits = makeConversion(Type::Int, "arith.bitcast", of.expr);
+    bits = random.chance(50)
+               ? makeOp(Type::Int, "arith.xori", {bits, makeInt(sign)})
+               : makeOp(Type::Int, "arith.andi", {bits, makeInt(~sign)});
+    return {makeConversion(Type::Float, "arith.bitcast", bits), of.bound, true};
+  }
   std::optional<size_t> number = pickCapture(Type::Float);
   if (!number || random.chance(30))
     return {property::makeFloat(random.range(-8, 8) / 4.0), 2, true};
   const Capture &capture = program.captures[*number];
   return {makeCapture(*number, Type::Float, 1),
           isFloat(capture.dtype) ? 5.0 : 40.0, true};
+}
+
+ExprRef Generator::makeExactCondition() {
+  auto makeSpecial = [&] {
+    return property::makeFloat(random.pick(
+        {double(INFINITY), double(-INFINITY), std::nan(""), 0.0, -0.0}));
+  };
+  auto makeNumber = [&] {
+    ExprRef number = makeExactFloat().expr;
+    if (random.chance(70))
+      return number;
+    return makeSelect(Expr::Kind::Select,
+                      makeComparison(makeIntegerLeaf(), makeIntegerLeaf()),
+                      number, makeSpecial());
+  };
+  if (random.chance(30))
+    return makeOp(Type::Bool,
+                  random.pick({"math.isfinite", "math.isinf", "math.isnan",
+                               "math.isnormal"}),
+                  {makeNumber()});
+  const char *predicates[] = {"false", "oeq", "ogt", "oge", "olt", "ole",
+                              "one",   "ord", "ueq", "ugt", "uge", "ult",
+                              "ule",   "une", "uno", "true"};
+  std::string name = "arith.cmpf ";
+  name += random.pick(llvm::ArrayRef(predicates));
+  ExprRef lhs = makeNumber();
+  return makeCompare(name, std::move(lhs),
+                     random.chance(85) ? makeNumber() : makeSpecial());
 }
 
 Generator::Bounded Generator::makeFloatLeaf(double scoreBound) {
@@ -43,9 +91,14 @@ Generator::Bounded Generator::makeFloatLeaf(double scoreBound) {
     // A position, brought to the size of a score.
     ExprRef value = makeInteger(2);
     int64_t modulus = random.pick({8, 64, 200});
-    ExprRef rest = makeOp(Type::Int, "arith.remsi", {value, makeInt(modulus)});
-    Bounded cast{makeCast(Type::Float, rest, random.pick({32u, 64u})),
-                 double(modulus)};
+    bool isSigned = random.chance(70);
+    ExprRef rest = makeOp(Type::Int, isSigned ? "arith.remsi" : "arith.remui",
+                          {value, makeInt(modulus)});
+    unsigned width = random.pick({32u, 64u});
+    ExprRef number =
+        isSigned ? makeCast(Type::Float, rest, width)
+                 : makeConversion(Type::Float, "arith.uitofp", rest, width);
+    Bounded cast{number, double(modulus)};
     return limit(cast, 8);
   }
   case 3:
@@ -57,6 +110,51 @@ Generator::Bounded Generator::makeFloatLeaf(double scoreBound) {
   }
 }
 
+/// A float to the power of an integer.
+Generator::Bounded Generator::makePower(Bounded arg) {
+  unsigned width = random.pick({32u, 32u, 64u});
+  auto power = [&](ExprRef base, ExprRef exponent) {
+    return makeOp(Type::Float, "math.fpowi", {base, exponent}, width);
+  };
+  if (random.chance(50))
+    return {power(limit(arg, 1.25).expr,
+                  makeInt(random.pick({0, 1, 2, 3, 4, 5, 7}))),
+            5};
+  // Not near 0 where a power is negative.
+  ExprRef base = op("arith.addf", {op("math.absf", {limit(arg, 1).expr}),
+                                   property::makeFloat(1)});
+  if (random.chance(30))
+    base = op("arith.negf", {base});
+  ExprRef exponent = makeInt(random.range(-7, -1));
+  if (random.chance(40))
+    exponent = makeOp(Type::Int, "arith.remsi", {makeInteger(1), makeInt(4)});
+  return {power(base, exponent), 8};
+}
+
+/// An operation in another type than scores have.
+Generator::Bounded Generator::makeRounded(Bounded arg) {
+  const char *type = random.pick({"f16", "bf16", "f64", "f64"});
+  Bounded x = limit(arg, 4), y = makeExactFloat();
+  switch (random.below(4)) {
+  case 0:
+    return {makeOpIn(type, "arith.addf", {x.expr, y.expr}), x.bound + y.bound};
+  case 1:
+    return {makeOpIn(type, "arith.mulf", {x.expr, property::makeFloat(0.75)}),
+            x.bound};
+  case 2:
+    return {makeOpIn(type, random.pick({"arith.maximumf", "arith.minimumf"}),
+                     {x.expr, y.expr}),
+            std::max(x.bound, y.bound)};
+  default:
+    // A GPU has no functions on f64.
+    if (isForGPU() && llvm::StringRef(type) == "f64")
+      type = "bf16";
+    return {makeOpIn(type, random.pick({"math.tanh", "math.atan", "math.sin"}),
+                     {x.expr}),
+            1.6};
+  }
+}
+
 /// x / (1 + |y|), and such: arguments are brought into the domain first.
 Generator::Bounded Generator::makeUnary(Bounded arg) {
   ExprRef one = property::makeFloat(1);
@@ -65,7 +163,7 @@ Generator::Bounded Generator::makeUnary(Bounded arg) {
   auto inside = [&] {
     return op("arith.mulf", {op("math.tanh", {x}), property::makeFloat(0.75)});
   };
-  switch (random.below(16)) {
+  switch (random.below(22)) {
   case 0:
     return {op("arith.negf", {x}), arg.bound};
   case 1:
@@ -119,6 +217,26 @@ Generator::Bounded Generator::makeUnary(Bounded arg) {
                {exact.expr}),
             exact.bound + 1};
   }
+  case 15:
+    // Not near 1, where it is steep.
+    return {op("math.acosh", {op("arith.addf", {positive(), one})}),
+            2 + std::log1p(arg.bound)};
+  case 16:
+    return {op("math.copysign", {x, makeExactFloat().expr}), arg.bound};
+  case 17: {
+    double low = random.range(-8, 4) / 2.0, high = low + random.range(0, 8);
+    return {op("math.clampf",
+               {x, property::makeFloat(low), property::makeFloat(high)}),
+            std::max(std::fabs(low), std::fabs(high))};
+  }
+  case 18:
+    return makePower(arg);
+  case 19:
+    return {makeResult(Type::Float, "math.sincos", {limit(arg, 40).expr},
+                       random.below(2)),
+            1};
+  case 20:
+    return makeRounded(arg);
   default: {
     // Zero on one side, and continuous.
     ExprRef zero = property::makeFloat(0);
@@ -156,15 +274,8 @@ Generator::Bounded Generator::makeBinary(Bounded lhs, Bounded rhs) {
             lhs.bound * rhs.bound + third.bound};
   }
   case 7: {
-    ExprRef condition;
-    if (random.chance(60)) {
-      condition = makeCondition(2);
-    } else {
-      condition = makeCompare(
-          random.pick({"arith.cmpf olt", "arith.cmpf ole", "arith.cmpf oeq",
-                       "arith.cmpf one", "arith.cmpf uge"}),
-          makeExactFloat().expr, makeExactFloat().expr);
-    }
+    ExprRef condition =
+        random.chance(60) ? makeCondition(2) : makeExactCondition();
     return {makeSelect(random.chance(50) ? Expr::Kind::Select : Expr::Kind::If,
                        condition, lhs.expr, rhs.expr),
             std::max(lhs.bound, rhs.bound)};
@@ -208,7 +319,7 @@ Generator::Bounded Generator::makeFloat(unsigned depth, double scoreBound) {
     return limit(makeFloatLoop(scoreBound), 64);
   Bounded lhs = makeFloat(depth - 1, scoreBound);
   Bounded result;
-  if (random.chance(40)) {
+  if (random.chance(50)) {
     result = makeUnary(lhs);
   } else {
     // The same value twice makes the tree a graph.
@@ -222,7 +333,7 @@ ExprRef Generator::makeScore(const Attention &attention, bool wide) {
   double scale =
       std::fabs(attention.scale.value_or(1 / std::sqrt(program.keyDim)));
   double scoreBound = 6 * scale * std::sqrt(program.keyDim) + 1;
-  Bounded score = makeFloat(random.range(1, 4), scoreBound);
+  Bounded score = makeFloat(random.range(1, 5), scoreBound);
   // Most scores depend on the product of query and key.
   if (random.chance(80))
     score = {op("arith.addf", {score.expr, makeVariable("s")}),

@@ -58,13 +58,15 @@ private:
   bool isForGPU() const { return program.device == DeviceKind::Cuda; }
   Lengths makeLengths();
   void addCapture();
-  /// A capture that can be the bits of a sparsity.
-  size_t addBits();
+  /// Bits or lists of random blocks, in captures of their own.
+  Sparsity makeSparsity();
+  void pickSparsityForm();
 
   ExprRef makeCapture(size_t number, Type type, unsigned depth);
   std::optional<size_t> pickCapture(Type type);
   ExprRef makeIntegerLeaf();
   ExprRef makeInteger(unsigned depth);
+  ExprRef makeRareInteger(ExprRef a, unsigned depth);
   ExprRef makeComparison(ExprRef lhs, ExprRef rhs);
   ExprRef makeCondition(unsigned depth);
   ExprRef makeUsualMask();
@@ -72,8 +74,12 @@ private:
 
   Bounded makeFloatLeaf(double scoreBound);
   Bounded makeExactFloat();
+  /// A condition on exact floats, some of them infinite or not a number.
+  ExprRef makeExactCondition();
   Bounded makeFloat(unsigned depth, double scoreBound);
   Bounded makeUnary(Bounded arg);
+  Bounded makePower(Bounded arg);
+  Bounded makeRounded(Bounded arg);
   Bounded makeBinary(Bounded lhs, Bounded rhs);
   Bounded limit(Bounded value, double bound);
   /// The name of a loop, or nothing if there are enough around it.

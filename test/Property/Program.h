@@ -35,14 +35,15 @@ struct Expr {
     Variable,
     /// `number` or `integer`.
     Constant,
-    /// The operation `name` on arguments of its own type.
+    /// The operation `name`, or the result `integer` of it.
     Op,
     /// The operation and predicate `name` on two arguments of one type.
     Compare,
     /// args[0] ? args[1] : args[2], as arith.select and as scf.if.
     Select,
     If,
-    /// Of an Int to Float, or a Bool to Int or Float.
+    /// Of a Bool to Int or Float, or between Int and Float by the operation
+    /// `name`, where it is not arith.sitofp.
     Cast,
     /// An element of a capture at args, or a scalar capture.
     Capture,
@@ -51,8 +52,7 @@ struct Expr {
     /// A loop of `integer` iterations that carries args[0] and makes args[1] of
     /// it, in integers of `width` bits, or index. In args[1], the Variables of
     /// `name` and "c", and of `name` and "r", are what is carried and the
-    /// number
-    /// of the iteration; elsewhere they are 0.
+    /// number of the iteration; elsewhere they are 0.
     For,
   };
 
@@ -64,6 +64,8 @@ struct Expr {
   size_t capture = 0;
   /// The bits that an Int operation is computed in, 0 for index.
   unsigned width = 0;
+  /// The type that a Float operation is computed in, if not that of scores.
+  std::string floatType;
   std::vector<ExprRef> args;
 
   bool isVariable(llvm::StringRef wanted) const {
@@ -82,6 +84,14 @@ ExprRef makeInt(int64_t number);
 ExprRef makeBool(bool value);
 ExprRef makeOp(Type type, llvm::StringRef name, std::vector<ExprRef> args,
                unsigned width = 0);
+/// A result of an operation that has several.
+ExprRef makeResult(Type type, llvm::StringRef name, std::vector<ExprRef> args,
+                   int64_t number, unsigned width = 0);
+ExprRef makeOpIn(llvm::StringRef floatType, llvm::StringRef name,
+                 std::vector<ExprRef> args);
+/// From Float to Int, or back, by an operation.
+ExprRef makeConversion(Type type, llvm::StringRef name, ExprRef from,
+                       unsigned width = 0, llvm::StringRef floatType = "");
 ExprRef makeCompare(llvm::StringRef name, ExprRef lhs, ExprRef rhs,
                     unsigned width = 0);
 ExprRef makeSelect(Expr::Kind kind, ExprRef condition, ExprRef yes, ExprRef no);
@@ -107,7 +117,8 @@ struct Lengths {
 };
 
 /// Which extent a dimension of a capture has. QueryBlocks and KeyBlocks count
-/// blocks of `constant`.
+/// blocks of `constant`, RowStarts has one more; Entries are all that lists
+/// hold.
 enum class DimKind {
   Batch,
   Heads,
@@ -115,7 +126,9 @@ enum class DimKind {
   Keys,
   Constant,
   QueryBlocks,
-  KeyBlocks
+  KeyBlocks,
+  RowStarts,
+  Entries
 };
 
 struct CaptureDim {
@@ -131,9 +144,19 @@ struct Capture {
   /// An index, which has the dtype I64, or a scalar of the dtype.
   bool isScalar = false;
   bool isIndex = false;
+  /// Of a sparsity alone: regions do not get it.
+  bool isOperand = false;
   std::vector<CaptureDim> dims;
   /// What is written before the shape in an ArgSpec.
   std::string fill = "randn";
+};
+
+struct Sparsity {
+  /// The captures that are its bits, or rows and columns of lists.
+  size_t operand = 0;
+  std::optional<size_t> columns;
+  int64_t blockQueries = 1;
+  int64_t blockKeys = 1;
 };
 
 struct Attention {
@@ -141,9 +164,7 @@ struct Attention {
   ExprRef score, mask;
   /// The probability of dropout, by the seed of the program.
   std::optional<double> dropout;
-  /// The capture that is the bits of its sparsity, with two last dimensions of
-  /// blocks.
-  std::optional<size_t> bits;
+  std::optional<Sparsity> sparsity;
   bool lse = false;
   /// Whether its queries are the output of the attention before.
   bool chained = false;
@@ -174,6 +195,8 @@ struct Program {
   /// Run in turn with one kernel.
   std::vector<Lengths> runs;
   bool boundsCheck = false;
+  /// As CompileOptions::sparsity.
+  std::string sparsityForm = "auto";
   unsigned optLevel = 3;
   Strides strides;
   /// Of the data.
@@ -188,6 +211,9 @@ struct Program {
   Shape getResultShape(bool ofLse, const Lengths &lengths) const;
   /// The contents of an input as an ArgSpec, with its shape.
   std::string getInputSpec(size_t input, const Lengths &lengths) const;
+  llvm::Expected<Tensor> makeInput(size_t input, const Lengths &lengths) const;
+  /// Whether it is made of the input before, the rows of lists.
+  bool isColumns(size_t input) const;
 };
 
 /// The program as MLIR.

@@ -53,6 +53,11 @@ static std::vector<ExprRef> simplify(const ExprRef &expr, bool hasScore) {
       if (count < expr->integer)
         result.push_back(shorter);
     }
+  if (!expr->floatType.empty()) {
+    auto plain = std::make_shared<Expr>(*expr);
+    plain->floatType.clear();
+    result.push_back(plain);
+  }
   if (expr->width) {
     auto plain = std::make_shared<Expr>(*expr);
     plain->width = 0;
@@ -76,6 +81,11 @@ static bool usesCapture(const ExprRef &expr, size_t number) {
          llvm::any_of(expr->args, [&](const ExprRef &arg) {
            return usesCapture(arg, number);
          });
+}
+
+static bool isOperand(const std::optional<Sparsity> &sparsity, size_t number) {
+  return sparsity &&
+         (sparsity->operand == number || sparsity->columns == number);
 }
 
 /// The expression after the removal of a capture that it does not use.
@@ -115,8 +125,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
       add([&](Program &p) { p.attentions[n].score = nullptr; });
     if (attention.dropout)
       add([&](Program &p) { p.attentions[n].dropout.reset(); });
-    if (attention.bits)
-      add([&](Program &p) { p.attentions[n].bits.reset(); });
+    if (attention.sparsity)
+      add([&](Program &p) { p.attentions[n].sparsity.reset(); });
     if (attention.lse)
       add([&](Program &p) { p.attentions[n].lse = false; });
     if (attention.scale)
@@ -126,7 +136,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
   }
   for (size_t n = 0; n < program.captures.size(); ++n) {
     if (llvm::any_of(program.attentions, [&](const Attention &attention) {
-          return attention.bits == n || usesCapture(attention.score, n) ||
+          return isOperand(attention.sparsity, n) ||
+                 usesCapture(attention.score, n) ||
                  usesCapture(attention.mask, n);
         }))
       continue;
@@ -135,8 +146,12 @@ static void addWholeParts(const Program &program, Candidates &result) {
       for (Attention &attention : p.attentions) {
         attention.score = renumber(attention.score, n);
         attention.mask = renumber(attention.mask, n);
-        if (attention.bits && *attention.bits > n)
-          --*attention.bits;
+        if (!attention.sparsity)
+          continue;
+        if (attention.sparsity->operand > n)
+          --attention.sparsity->operand;
+        if (attention.sparsity->columns && *attention.sparsity->columns > n)
+          --*attention.sparsity->columns;
       }
     });
   }
@@ -146,6 +161,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
     add([](Program &p) { p.boundsCheck = false; });
   if (program.optLevel)
     add([](Program &p) { p.optLevel = 0; });
+  if (program.sparsityForm != "auto")
+    add([](Program &p) { p.sparsityForm = "auto"; });
   if (program.broadcast)
     add([](Program &p) { p.broadcast = false; });
   if (program.dtype != DType::F32)
