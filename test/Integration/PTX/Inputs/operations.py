@@ -124,6 +124,14 @@ def _widen(values):
     return values.astype(f"{values.dtype.kind}{2 * values.dtype.itemsize}")
 
 
+def _to_integer(values, to):
+    # Of 64 bits, which hold the ends of all types.
+    limits = numpy.iinfo(_TYPES[to])
+    wide = numpy.where(numpy.isnan(values), 0, values).astype(numpy.longdouble)
+    least, most = numpy.longdouble(limits.min), numpy.longdouble(limits.max)
+    return numpy.clip(numpy.trunc(wide), least, most).astype(_TYPES[to])
+
+
 def _ordered(a, b):
     return ~(numpy.isnan(a) | numpy.isnan(b))
 
@@ -233,8 +241,10 @@ def _add_floats(table):
         ("f32",) * 3,
         lambda a, b, c: (a.astype(numpy.float64) * b + c).astype(numpy.float32),
     )
-    # Of powers of two, products are exact.
+    # Of powers of two, products are exact; of angles, they are rounded to f32.
     table["fma.rn.f64"] = (("f64",) * 3, lambda a, b, c: a * b + c)
+    for operation, function in binary.items():
+        table[f"{operation}.f64"] = (("f64", "f64"), function)
     unary = {
         "neg": numpy.negative,
         "abs": numpy.abs,
@@ -259,6 +269,12 @@ def _add_conversions(table):
     table["cvt.rn.f64.s64"] = (("s64",), lambda a: a.astype(numpy.float64))
     table["cvt.rn.f32.f64"] = (("f64",), lambda a: a.astype(numpy.float32))
     table["cvt.f64.f32"] = (("f32",), lambda a: a.astype(numpy.float64))
+    # Rounded to zero; what does not fit becomes the nearest, and NaN 0.
+    for to in _INTEGERS:
+        table[f"cvt.rzi.{to}.f32"] = (("f32",), functools.partial(_to_integer, to=to))
+    rounding = {"rmi": "floor", "rpi": "ceil", "rni": "rint", "rzi": "trunc"}
+    for modifier, name in rounding.items():
+        table[f"cvt.{modifier}.f64.f64"] = (("f64",), getattr(numpy, name))
     table["cvt.f32.bf16"] = (("bf16",), from_bf16)
     table["cvt.f32.f16"] = (("f16",), lambda a: a.astype(numpy.float32))
     table["cvt.rn.bf16.f32"] = (("f32",), to_bf16)
