@@ -1,7 +1,8 @@
 """Programs, tensors and a reference for the tests of the Python package.
 
-Needs the standard library only: tensors are memoryviews, or `Exporter`s, which
-have DLPack and any strides.
+Needs the package and the standard library only: tensors are memoryviews, or
+`Exporter`s, which have DLPack and any strides. A test that imports this also tests
+that no error has a flag of attn-run in its text.
 """
 
 import array
@@ -9,8 +10,20 @@ import ctypes
 import math
 import pathlib
 import random
+import re
+
+import attn
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "docs" / "examples"
+
+
+def _check_text(error, *args):
+    """Who reads an error in Python has no command line to give a flag to."""
+    super(attn.Error, error).__init__(*args)
+    assert not re.search(r"(?<![\w-])--[a-z]", str(error)), f"a flag in: {error}"
+
+
+attn.Error.__init__ = _check_text
 
 FORMATS = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b"}
 
