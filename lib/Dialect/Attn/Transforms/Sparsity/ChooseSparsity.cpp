@@ -1,5 +1,6 @@
 //===- ChooseSparsity.cpp - Choose how a sparse structure runs ------------===//
 
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -173,6 +174,9 @@ static FailureOr<SparsityForm> getForm(AttentionLikeOpInterface op,
     return given == SparsityForm::Dense ? SparsityForm::Dense
                                         : SparsityForm::Blocks;
   }
+  // Gradients have one form.
+  if (isa<AttentionGradOp>(op))
+    return SparsityForm::Dense;
   if (given == SparsityForm::Blocks)
     return op.emitError("expects dense, lists or gathered for lists of single "
                         "keys, but got blocks; leave the choice to the "
