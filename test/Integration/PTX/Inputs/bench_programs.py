@@ -1,12 +1,14 @@
 """Compiles programs of the benchmarks, and the examples, with their schedules.
 
-Usage: programs.py PTXAS DIRECTORY EXAMPLES SHARD/SHARDS
+Usage: bench_programs.py PTXAS FAKE_CUDA DIRECTORY EXAMPLES SHARD/SHARDS
 
 A schedule that the compiler tries first for a program, and ptxas spills with or
-makes slow, is a failure: the table promises what the program does not get.
-Files are written to DIRECTORY.
+makes slow, is a failure: the table promises what the program does not get. What
+a row of the table may spill is known to the compiler, which is asked with a driver
+without a GPU. Files are written to DIRECTORY.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -17,29 +19,67 @@ import check
 import shards
 from attn.bench import split_kv, sparsity, variants
 
-DIMS = (64, 128)
+DIMS = (64, 128, 256)
+# Of gradients, in compile time the most expensive programs.
+GRADIENT_DIMS = (64, 128)
 
 
 def make_case(variant, mask, dim):
     return variants.Case(variant, mask, "bf16", 1, 8, 16384, dim)
 
 
+def _get_lists(dim):
+    """One program of each form: densities change what lists hold alone."""
+    programs = {}
+    for name in ("blocks-64-20", "blocks-128-20"):
+        pattern = sparsity.FAMILIES["blocks"][name]
+        for form in pattern.forms:
+            programs[f"{name}-{form}-{dim}"] = pattern, form
+    keys, shared = sparsity.FAMILIES["keys"], sparsity.FAMILIES["shared"]
+    for form in ("attn", "rows", "predicate"):
+        programs[f"keys-{form}-{dim}"] = keys["keys-90"], form
+    programs[f"shared-gathered-{dim}"] = shared["shared-10"], "gathered"
+    return {
+        name: (
+            pattern.program(make_case("none", name, dim), form),
+            [f"--sparsity={pattern.forms[form].choice}"],
+        )
+        for name, (pattern, form) in programs.items()
+    }
+
+
 def get_programs(examples):
-    """Texts by name."""
+    """Texts, and options of attn-run, by name."""
     programs = {}
     for dim in DIMS:
         for name, variant in variants.VARIANTS.items():
             for mask in variant.masks or variants.MASKS:
                 case = make_case(name, mask, dim)
-                programs[f"{name}-{mask}-{dim}"] = variants.program(case)
+                programs[f"{name}-{mask}-{dim}"] = variants.program(case), []
         for name, pattern in sparsity.FAMILIES["masks"].items():
             case = make_case("none", name, dim)
-            programs[f"{name}-{dim}"] = pattern.program(case, next(iter(pattern.forms)))
-        programs[f"global-{dim}"] = split_kv.program(make_case("none", "global", dim))
+            text = pattern.program(case, next(iter(pattern.forms)))
+            programs[f"{name}-{dim}"] = text, []
+        programs |= _get_lists(dim)
+        case = make_case("none", "global", dim)
+        programs[f"global-{dim}"] = split_kv.program(case), []
+        # Both a score and a mask that is found from data.
+        documents = sparsity.FAMILIES["masks"]["documents-8-causal"]
+        text = variants.text(
+            case,
+            documents.forms["attn"].inputs,
+            score=variants.VARIANTS["softcap"].score,
+            mask=documents.body,
+        )
+        programs[f"softcap-documents-{dim}"] = text, []
+    for dim in GRADIENT_DIMS:
+        for name in ("none", "softcap"):
+            text = variants.program(make_case(name, "causal", dim))
+            programs[f"gradients-{name}-causal-{dim}"] = text, ["--grad=q,k,v"]
     for path in sorted(pathlib.Path(examples).glob("*.mlir")):
         # Others are for a CPU, which has no products of f32.
         if re.search(r"x(bf16|f16)>", path.read_text()):
-            programs[path.stem] = path.read_text()
+            programs[path.stem] = path.read_text(), []
     return programs
 
 
@@ -51,31 +91,43 @@ def run(command, **options):
 
 
 def main():
-    ptxas, directory, examples, shard = sys.argv[1:]
+    ptxas, fake_cuda, directory, examples, shard = sys.argv[1:]
     os.makedirs(directory, exist_ok=True)
     programs = get_programs(examples)
 
-    def check_program(name):
-        stem = os.path.join(directory, name)
-        with open(stem + ".mlir", "w") as file:
-            file.write(programs[name])
+    def compile_(path, options):
+        """What the compiler says if it asks ptxas: schedules that it rejects."""
+        command = ["attn-run", path, "--target=cuda", "--explain=json", *options]
+        done = run(command, env={**os.environ, "ATTN_LIBCUDA": fake_cuda})
+        return [str(rejected) for rejected in json.loads(done.stdout)["rejected"]]
+
+    def emit(path, options):
+        """Headings and PTX of all that is left to the driver."""
+        command = ["attn-run", path, "--target=cuda", "--emit=ptx", "--variant=all"]
         text = run(
-            ["attn-run", stem + ".mlir", "--target=cuda", "--emit=ptx", "--variant=all"],
-            # Nothing is rejected unseen.
-            env={**os.environ, "ATTN_PTXAS": "off"},
+            command + options, env={**os.environ, "ATTN_PTXAS": "off"}
         ).stdout
         # As "// variant 0 of 3: #hopper.schedule<...>"; one alone has no heading.
         texts = re.split(r"^// (variant \d+ of .*|checks of lists)$", text, flags=re.M)
-        headings, texts = (texts[1::2], texts[2::2]) if texts[1:] else ([""], texts)
-        problems = []
-        for number, (heading, ptx) in enumerate(zip(headings, texts)):
+        for heading, ptx in zip(texts[1::2], texts[2::2]):
+            if "strided" in heading or heading == "checks of lists":
+                yield heading, ptx
+
+    def check_program(name):
+        text, options = programs[name]
+        stem = os.path.join(directory, name)
+        with open(stem + ".mlir", "w") as file:
+            file.write(text)
+        problems = compile_(stem + ".mlir", options)
+        if any(option.startswith("--grad") for option in options):
+            left = []
+        else:
+            left = emit(stem + ".mlir", options)
+        for number, (heading, ptx) in enumerate(left):
             path = f"{stem}-{number}.ptx"
             with open(path, "w") as file:
                 file.write(ptx)
             log = run([ptxas, "-v", "-arch=sm_90a", path, "-o", os.devnull]).stderr
-            # A few bytes of rows are what more warps cost.
-            if "row_schedule" in heading:
-                continue
             try:
                 check.check_log(log)
             except check.Mismatch as mismatch:
