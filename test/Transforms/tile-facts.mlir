@@ -8,11 +8,8 @@
 !t = tensor<2x4x?x64xbf16>
 
 // A box may be shifted by scalars, and be of any rank. One dimension for both is
-// a diagonal, and a product is no shift.
+// a diagonal, and a product is no shift. Rows are keys, and columns queries.
 
-// CHECK-DAG: #[[BOX:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
-// CHECK-DAG: #[[KEYS:.*]] = affine_map<(d0) -> (d0)>
-// CHECK-DAG: #[[TURNED:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-LABEL: func @boxes
 // CHECK-SAME: %[[A:[^ ]*]]: tensor<?x?x?xf32>, %[[R:[^ ]*]]: tensor<?xf32>, %[[P:[^ ]*]]: tensor<?x?xf32>, %[[C:[^ ]*]]: index, %[[D:[^ ]*]]: index
 // CHECK: scf.forall (%{{.*}}, %[[H:.*]], %[[T:.*]]) in
@@ -21,14 +18,15 @@
 // CHECK: attn.step @softmax
 // CHECK: %[[I0:.*]] = arith.addi %[[C]], %[[I]] : index
 // CHECK: %[[J0:.*]] = arith.subi %[[J]], %[[D]] : index
-// CHECK: attn.gather %[[A]][%[[H]], %[[I0]], %[[J0]]] box #[[BOX]] mask %{{.*}} : tensor<?x?x?xf32>, (index, index, index), vector<64x128xi1> -> vector<64x128xf32>
-// CHECK: attn.gather %[[R]][%[[J0]]] box #[[KEYS]] mask %true : tensor<?xf32>, (index), i1 -> vector<64xf32>
-// CHECK: attn.gather %[[P]][%[[J]], %[[I]]] box #[[TURNED]] mask %{{.*}} : tensor<?x?xf32>, (index, index), vector<64x128xi1> -> vector<64x128xf32>
+// CHECK: attn.gather %[[A]][%[[H]], %[[I0]], %[[J0]]] rows along 2 columns along 1 mask %{{.*}} : tensor<?x?x?xf32>, (index, index, index), vector<64x128xi1> -> vector<64x128xf32>
+// CHECK: attn.gather %[[R]][%[[J0]]] rows along 0 mask %true : tensor<?xf32>, (index), i1 -> vector<64xf32>
+// CHECK: attn.gather %[[P]][%[[J]], %[[I]]] rows along 0 columns along 1 mask %{{.*}} : tensor<?x?xf32>, (index, index), vector<64x128xi1> -> vector<64x128xf32>
+// CHECK: attn.gather %[[R]][%[[I]]] columns along 0 mask %{{.*}} : tensor<?xf32>, (index), vector<128xi1> -> vector<128xf32>
 // CHECK: attn.gather %[[P]][%{{.*}}, %{{.*}}] mask %true : tensor<?x?xf32>, (vector<64xindex>, vector<64xindex>), i1 -> vector<64xf32>
 // CHECK: attn.gather %[[P]][%{{.*}}, %{{.*}}] mask %{{.*}} : tensor<?x?xf32>, (vector<64x128xindex>, vector<64x128xindex>), vector<64x128xi1> -> vector<64x128xf32>
 // Reads that are checked are of the pairs that the predicate allows.
 // BOUNDS-LABEL: func @boxes
-// BOUNDS: attn.gather {{.*}} box #{{.*}} mask %{{.*}} site 0
+// BOUNDS: attn.gather {{.*}} rows along 2 columns along 1 mask %{{.*}} site 0
 // BOUNDS: attn.gather %{{.*}}[%{{.*}}] mask %{{.*}} site 3 : tensor<?xf32>, (vector<64x128xindex>)
 func.func @boxes(%q: !t, %o: !t, %a: tensor<?x?x?xf32>, %r: tensor<?xf32>, %p: tensor<?x?xf32>, %c: index, %d: index) -> !t {
   %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
@@ -39,6 +37,7 @@ func.func @boxes(%q: !t, %o: !t, %a: tensor<?x?x?xf32>, %r: tensor<?xf32>, %p: t
         %box = tensor.extract %ca[%h, %row, %column] : tensor<?x?x?xf32>
         %keys = tensor.extract %cr[%column] : tensor<?xf32>
         %turned = tensor.extract %cp[%j, %i] : tensor<?x?xf32>
+        %query = tensor.extract %cr[%i] : tensor<?xf32>
         %diagonal = tensor.extract %cp[%j, %column] : tensor<?x?xf32>
         %twice = arith.addi %i, %i : index
         %even = tensor.extract %cp[%twice, %j] : tensor<?x?xf32>
@@ -47,7 +46,8 @@ func.func @boxes(%q: !t, %o: !t, %a: tensor<?x?x?xf32>, %r: tensor<?xf32>, %p: t
         %y2 = arith.addf %y1, %turned : f32
         %y3 = arith.addf %y2, %diagonal : f32
         %y4 = arith.addf %y3, %even : f32
-        attn.yield %y4 : f32
+        %y5 = arith.addf %y4, %query : f32
+        attn.yield %y5 : f32
       }
   return %x : !t
 }

@@ -17,7 +17,7 @@
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %[[N:.*]] = %[[BEGIN]] to %[[END]] step %c32 iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (vector<24x1xf32>, vector<1xf32>, vector<1xf32>) {
 // CHECK:   %[[IN:.*]] = arith.cmpi slt, %{{.*}} : vector<32xindex>
-// CHECK:   %[[LIST:.*]] = attn.gather %[[COLUMNS]][%[[N]]] box #{{.*}} mask %[[IN]] : tensor<?xi64>, (index), vector<32xi1> -> vector<32xi64>
+// CHECK:   %[[LIST:.*]] = attn.gather %[[COLUMNS]][%[[N]]] rows along 0 mask %[[IN]] : tensor<?xi64>, (index), vector<32xi1> -> vector<32xi64>
 // CHECK:   %[[J:.*]] = arith.index_cast %[[LIST]] : vector<32xi64> to vector<32xindex>
 // CHECK:   %[[THERE:.*]] = arith.cmpi ult, %[[J]], %{{.*}} : vector<32xindex>
 // CHECK:   %[[EXIST:.*]] = arith.andi %[[IN]], %[[THERE]] : vector<32xi1>

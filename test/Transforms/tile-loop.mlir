@@ -9,7 +9,7 @@
 // CHECK: scf.forall
 // CHECK: %[[HI:.*]] = arith.minsi %{{.*}}, %[[LENGTH:.*]] : index
 // CHECK: %[[FULL:.*]] = arith.minsi %{{.*}}, %[[LENGTH]] : index
-// CHECK: %[[LOOP:.*]]:3 = attn.tile_loop %[[J:.*]] = %c0 to %[[HI]] step 64 iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}})
+// CHECK: %[[LOOP:.*]]:3 = attn.tile_loop %[[J:.*]] = %c0 to %[[HI]] step 64 online(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}})
 // CHECK-NEXT: full(%[[FIRST:.*]]) within %c0 to %[[FULL]] {
 // CHECK-NEXT:   %[[END:.*]] = arith.addi %[[FIRST]], %c64 : index
 // CHECK-NEXT:   %[[CLASS:.*]] = arith.cmpi sle, %[[END]], %[[FULL]] : index

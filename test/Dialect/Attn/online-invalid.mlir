@@ -626,31 +626,50 @@ func.func @gather_index_type(%t: tensor<8xf32>, %i: i32, %p: i1) {
 
 func.func @box_index(%t: tensor<8xf32>, %i: vector<4xindex>, %p: i1) {
   // expected-error@+1 {{expects the indices of a box to be of type index}}
-  %0 = attn.gather %t[%i] box affine_map<(i) -> (i)> mask %p : tensor<8xf32>, (vector<4xindex>), i1 -> vector<4xf32>
+  %0 = attn.gather %t[%i] rows along 0 mask %p : tensor<8xf32>, (vector<4xindex>), i1 -> vector<4xf32>
   return
 }
 
 // -----
 
 func.func @box_scalar(%t: tensor<8xf32>, %i: index, %p: i1) {
-  // expected-error@+1 {{expects a box to be a vector, but got 'f32'}}
-  %0 = attn.gather %t[%i] box affine_map<(i) -> ()> mask %p : tensor<8xf32>, (index), i1 -> f32
+  // expected-error@+1 {{expects a box to be a vector of rank 1, but got 'f32'}}
+  %0 = attn.gather %t[%i] columns along 0 mask %p : tensor<8xf32>, (index), i1 -> f32
   return
 }
 
 // -----
 
 func.func @box_rank(%t: tensor<8x8xf32>, %i: index, %p: i1) {
-  // expected-error@+1 {{expects a box by a projected permutation of 2 dimensions to 1, but got affine_map<(d0, d1) -> (d1, d0)>}}
-  %0 = attn.gather %t[%i, %i] box affine_map<(i, j) -> (j, i)> mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4xf32>
+  // expected-error@+1 {{expects a box to be a vector of rank 2, but got 'vector<4xf32>'}}
+  %0 = attn.gather %t[%i, %i] rows along 1 columns along 0 mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4xf32>
   return
 }
 
 // -----
 
 func.func @box_diagonal(%t: tensor<8x8xf32>, %i: index, %p: i1) {
-  // expected-error@+1 {{expects a box by a projected permutation of 2 dimensions to 2, but got affine_map<(d0, d1) -> (d1, d1)>}}
-  %0 = attn.gather %t[%i, %i] box affine_map<(i, j) -> (j, j)> mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4x4xf32>
+  // expected-error@+1 {{expects rows and columns along two dimensions, but got 1 for both}}
+  %0 = attn.gather %t[%i, %i] rows along 1 columns along 1 mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @box_dimension(%t: tensor<8x8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects a box along dimensions of 'tensor<8x8xf32>', but got 2}}
+  %0 = attn.gather %t[%i, %i] rows along 0 columns along 2 mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @box_of_tile(%t: tensor<8xf32>, %i: index, %p: i1) {
+  attn.tile_loop %j = %i to %i step 8 {
+    // expected-error@+1 {{expects a row for each of the 8 positions of a tile, but got 'vector<4xf32>'}}
+    %0 = attn.gather %t[%j] rows along 0 mask %p : tensor<8xf32>, (index), i1 -> vector<4xf32>
+    attn.yield
+  }
   return
 }
 

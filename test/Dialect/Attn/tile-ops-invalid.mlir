@@ -133,6 +133,87 @@ func.func @body_ends(%i: index) {
 
 // -----
 
+func.func @state_in_part(%i: index, %v: vector<4xf32>) {
+  // expected-error@+1 {{expects acc, max and sum of an online softmax, but got 2 values}}
+  %r:2 = attn.tile_loop %j = %i to %i step 8 online(%a = %v, %b = %v) : vector<4xf32>, vector<4xf32> {
+    attn.yield %a, %b : vector<4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @state_of_nothing(%i: index) {
+  // expected-error@+1 {{expects acc, max and sum of an online softmax, but got 0 values}}
+  "attn.tile_loop"(%i, %i) <{online, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>, step = 1 : i64}> ({
+  }, {
+  }, {
+  ^bb0(%j: index):
+    "attn.yield"() : () -> ()
+  }) : (index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @no_state(%i: index, %s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>) {
+  %r:3 = attn.tile_loop %j = %i to %i step 8 iter_args(%a = %acc, %b = %m, %c = %m) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> {
+    // expected-error@+1 {{expects a state that the loop around carries by 'online'}}
+    %p, %a1, %b1, %c1 = attn.online_step %s, %a, %b, %c : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+    attn.yield %a1, %b1, %c1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @no_step(%i: index, %acc: vector<2x4xf32>, %m: vector<4xf32>) {
+  // expected-error@+1 {{expects one step of the online softmax whose state is carried, but got 0}}
+  %r:3 = attn.tile_loop %j = %i to %i step 8 online(%a = %acc, %b = %m, %c = %m) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> {
+    attn.yield %a, %b, %c : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @two_steps(%i: index, %s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>) {
+  // expected-error@+1 {{expects one step of the online softmax whose state is carried, but got 2}}
+  %r:3 = attn.tile_loop %j = %i to %i step 8 online(%a = %acc, %b = %m, %c = %m) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> {
+    %p, %a1, %b1, %c1 = attn.online_step %s, %a, %b, %c : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+    %q, %a2, %b2, %c2 = attn.online_step %s, %a1, %b1, %c1 : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+    attn.yield %a2, %b2, %c2 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @other_state(%i: index, %s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>) {
+  %r:3 = attn.tile_loop %j = %i to %i step 8 online(%a = %acc, %b = %m, %c = %m) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> {
+    // expected-error@+1 {{expects the state that the loop around carries, in its order}}
+    %p, %a1, %b1, %c1 = attn.online_step %s, %a, %c, %b : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+    attn.yield %a1, %c1, %b1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @state_yields(%i: index, %s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>) {
+  // expected-error@+1 {{expects the body to yield the maximum and the sum of its step of the online softmax}}
+  %r:3 = attn.tile_loop %j = %i to %i step 8 online(%a = %acc, %b = %m, %c = %m) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> {
+    %x:3 = attn.step @softmax -> (vector<2x4xf32>, vector<4xf32>, vector<4xf32>) {
+      %p, %a1, %b1, %c1 = attn.online_step %s, %a, %b, %c : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+      attn.yield %a1, %b1, %c1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+    }
+    attn.yield %x#0, %x#2, %x#1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @names(%i: index) {
   attn.tile_loop %j = %i to %i step 1 {
     attn.step @qk {
@@ -264,6 +345,16 @@ func.func @affine_slope_of_tile(%s: vector<8x4xf32>, %n: index) {
     attn.yield
   }
   return
+}
+
+// -----
+
+func.func @affine_product(%s: vector<8x4xf32>, %r: vector<4xf32>) -> vector<8x4xf32> {
+  // expected-error@+1 {{expects a product that nothing else uses}}
+  %m = attn.affine_scores %s factor 1.0 slope %r offset %r : vector<8x4xf32>, vector<4xf32> {
+    attn.yield %s : vector<8x4xf32>
+  }
+  return %s : vector<8x4xf32>
 }
 
 // -----

@@ -46,6 +46,28 @@ func.func @classes(%lo: index, %hi: index, %a: vector<4xf32>) -> vector<4xf32> {
   return %r : vector<4xf32>
 }
 
+// The state of an online softmax comes first.
+
+// CHECK-LABEL: @online
+// CHECK: %[[R:.+]]:4 = attn.tile_loop %[[J:.+]] = %{{.+}} to %{{.+}} step 8 online(%[[ACC:.+]] = %{{.+}}, %[[MAX:.+]] = %{{.+}}, %[[SUM:.+]] = %{{.+}}) iter_args(%[[N:.+]] = %{{.+}}) : vector<2x4xf32>, vector<4xf32>, vector<4xf32>, index {
+// CHECK:   attn.online_step %{{.+}}, %[[ACC]], %[[MAX]], %[[SUM]] :
+// CHECK: attn.tile_loop %{{.+}} step 8 online(%{{.+}} = %[[R]]#0, %{{.+}} = %[[R]]#1, %{{.+}} = %[[R]]#2) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> attributes {tag} {
+func.func @online(%lo: index, %hi: index, %s: vector<8x4xf32>) -> vector<4xf32> {
+  %acc, %m, %l = attn.online_start : vector<2x4xf32>, vector<4xf32>
+  %r:4 = attn.tile_loop %j = %lo to %hi step 8 online(%a = %acc, %b = %m, %c = %l) iter_args(%n = %lo) : vector<2x4xf32>, vector<4xf32>, vector<4xf32>, index {
+    %x:3 = attn.step @softmax -> (vector<2x4xf32>, vector<4xf32>, vector<4xf32>) {
+      %p, %a1, %b1, %c1 = attn.online_step %s, %a, %b, %c : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+      attn.yield %a1, %b1, %c1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+    }
+    attn.yield %x#0, %x#1, %x#2, %j : vector<2x4xf32>, vector<4xf32>, vector<4xf32>, index
+  }
+  %t:3 = attn.tile_loop %j = %lo to %hi step 8 online(%a = %r#0, %b = %r#1, %c = %r#2) : vector<2x4xf32>, vector<4xf32>, vector<4xf32> attributes {tag} {
+    %p, %a1, %b1, %c1 = attn.online_step %s, %a, %b, %c : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+    attn.yield %a1, %b1, %c1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>
+  }
+  return %t#2 : vector<4xf32>
+}
+
 // CHECK-LABEL: @nothing_carried
 // CHECK: attn.tile_loop %{{.+}} = %{{.+}} to %{{.+}} step 1 {
 // CHECK:   attn.step @store {
@@ -100,12 +122,14 @@ func.func @affine(%s: vector<8x4xf32>, %x: vector<8x4xf32>, %r: vector<4xf32>) -
 }
 
 // CHECK-LABEL: @box
-// CHECK: attn.gather %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] box #[[MAP:.+]] mask %{{.+}} site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
-// CHECK: attn.gather %{{.+}}[%{{.+}}] box #{{.+}} mask %{{.+}} : memref<?xi1>, (index), i1 -> vector<4xi1>
-func.func @box(%t: tensor<2x?x?xf32>, %m: memref<?xi1>, %i: index, %p: vector<8x4xi1>, %q: i1) -> (vector<8x4xf32>, vector<4xi1>) {
-  %x = attn.gather %t[%i, %i, %i] box affine_map<(h, i, j) -> (j, i)> mask %p site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
-  %y = attn.gather %m[%i] box affine_map<(j) -> (j)> mask %q : memref<?xi1>, (index), i1 -> vector<4xi1>
-  return %x, %y : vector<8x4xf32>, vector<4xi1>
+// CHECK: attn.gather %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] rows along 2 columns along 1 mask %{{.+}} site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
+// CHECK: attn.gather %{{.+}}[%{{.+}}] columns along 0 mask %{{.+}} : memref<?xi1>, (index), i1 -> vector<4xi1>
+// CHECK: attn.gather %{{.+}}[%{{.+}}] rows along 0 mask %{{.+}} : memref<?xi1>, (index), i1 -> vector<8xi1>
+func.func @box(%t: tensor<2x?x?xf32>, %m: memref<?xi1>, %i: index, %p: vector<8x4xi1>, %q: i1) -> (vector<8x4xf32>, vector<4xi1>, vector<8xi1>) {
+  %x = attn.gather %t[%i, %i, %i] rows along 2 columns along 1 mask %p site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
+  %y = attn.gather %m[%i] columns along 0 mask %q : memref<?xi1>, (index), i1 -> vector<4xi1>
+  %z = attn.gather %m[%i] rows along 0 mask %q : memref<?xi1>, (index), i1 -> vector<8xi1>
+  return %x, %y, %z : vector<8x4xf32>, vector<4xi1>, vector<8xi1>
 }
 
 // CHECK-LABEL: @ends_of_softmax

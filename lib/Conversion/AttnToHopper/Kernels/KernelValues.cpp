@@ -178,7 +178,8 @@ Value KernelValues::readTile(Value tile) {
       own);
 }
 
-bool mlir::attn::isComputedOf(Value value, Value other) {
+/// Whether `value` is computed of `other`, by operations in front of it.
+static bool isComputedOf(Value value, Value other) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;

@@ -111,9 +111,6 @@ private:
   DenseMap<Value, Value> states, tiles;
 };
 
-/// Whether `value` is computed of `other`, by operations in front of it.
-bool isComputedOf(Value value, Value other);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELS_KERNELVALUES_H

@@ -28,13 +28,6 @@ template <typename Op> static Op getRead(Value value) {
   return value.getDefiningOp<Op>();
 }
 
-/// What a value of a step is outside of it.
-static Value getYielded(Value value) {
-  if (auto step = value.getDefiningOp<StepOp>())
-    return step.getYielded()[cast<OpResult>(value).getResultNumber()];
-  return value;
-}
-
 /// Rows of a tensor of up to four dimensions, of which a view has two, the head
 /// last, before the row and the column.
 TileAccess Outliner::getAccess(Value tensor, Type element, int64_t row,
@@ -86,24 +79,13 @@ FailureOr<TileAccess> Outliner::matchRead(vector::TransferReadOp read,
                    getDim(columnResult), position);
 }
 
-/// The state of a softmax is carried from its start on.
-LogicalResult Outliner::matchSoftmax() {
-  loop.getBody().walk([&](OnlineStepOp step) { softmax = step; });
+/// The state of a softmax starts as that of no keys.
+LogicalResult Outliner::takeSoftmax() {
+  softmax = loop.getOnlineStep();
   if (!softmax)
     return success();
-  auto getInit = [&](Value state) {
-    auto argument = dyn_cast<BlockArgument>(state);
-    bool isCarried = argument &&
-                     argument.getOwner() == &loop.getBody().front() &&
-                     argument.getArgNumber() > 0;
-    return isCarried ? loop.getInitArgs()[argument.getArgNumber() - 1]
-                     : Value();
-  };
-  Value max = getInit(softmax.getMax());
-  auto start = max ? max.getDefiningOp<OnlineStartOp>() : OnlineStartOp();
-  if (!start || max != start.getMax() ||
-      getInit(softmax.getSum()) != start.getSum() ||
-      getInit(softmax.getAcc()) != start.getAcc())
+  OnlineStartOp start = loop.getOnlineStart();
+  if (!start)
     return softmax.emitError("expects a state that starts as that of no keys "
                              "on a GPU")
            << otherTarget;
@@ -117,7 +99,7 @@ LogicalResult Outliner::matchSoftmax() {
 /// names.
 LogicalResult Outliner::matchBlock(Value output) {
   FailureOr<TileAccess> access;
-  Value yielded = getYielded(output);
+  Value yielded = StepOp::getSource(output);
   // All floats are there, so that they can be copied at once.
   if (auto read = yielded.getDefiningOp<vector::TransferReadOp>();
       read && read.getVectorType().getRank() == 1 &&
@@ -215,11 +197,11 @@ LogicalResult Outliner::match() {
     for (Value output : step.getOutputs())
       if (failed(matchBlock(output)))
         return failure();
-  if (failed(matchSoftmax()) || failed(matchSplits()) ||
+  if (failed(takeSoftmax()) || failed(matchSplits()) ||
       failed(matchPartitions()))
     return failure();
   matchCaptures();
-  matchBias();
+  takeBias();
   return success();
 }
 
@@ -242,14 +224,17 @@ LogicalResult Outliner::emitBounds() {
 LogicalResult Outliner::emitLoop() {
   if (!lower && failed(emitBounds()))
     return failure();
-  Value max = softmax ? Value(softmax.getMax()) : Value(),
-        sum = softmax ? Value(softmax.getSum()) : Value();
+  auto isPart = [&](size_t number, TileLoopOp::StatePart part) {
+    return softmax && number == part;
+  };
+  auto isState = [&](size_t number) {
+    return isPart(number, TileLoopOp::Max) || isPart(number, TileLoopOp::Sum);
+  };
   SmallVector<Value> inits;
   for (auto [number, init] : llvm::enumerate(loop.getInitArgs())) {
-    Value argument = loop.getRegionIterArg(number);
-    if (argument == max) {
+    if (isPart(number, TileLoopOp::Max)) {
       inits.push_back(splat(getVectorType(1), firstNegMax));
-    } else if (argument == sum) {
+    } else if (isPart(number, TileLoopOp::Sum)) {
       inits.push_back(splat(getVectorType(kSumParts), 0));
     } else {
       FailureOr<Value> value = values->getVector(init, VectorKind::Query);
@@ -275,7 +260,7 @@ LogicalResult Outliner::emitLoop() {
   for (auto [number, init] : llvm::enumerate(inits)) {
     Value argument = body->addArgument(init.getType(), loc),
           source = loop.getRegionIterArg(number);
-    if (source == max || source == sum)
+    if (isState(number))
       values->setState(source, argument);
     else
       values->map(source, argument);
@@ -303,9 +288,8 @@ LogicalResult Outliner::emitLoop() {
   builder.setInsertionPointAfter(result);
   values->setAnchor(nullptr);
   for (auto [number, value] : llvm::enumerate(result.getResults())) {
-    Value source = loop.getResult(number),
-          argument = loop.getRegionIterArg(number);
-    if (argument == max || argument == sum)
+    Value source = loop.getResult(number);
+    if (isState(number))
       values->setState(source, value);
     else
       values->map(source, value);

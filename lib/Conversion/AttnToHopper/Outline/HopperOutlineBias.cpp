@@ -21,7 +21,6 @@
 
 #include "HopperOutliner.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -41,40 +40,20 @@ static constexpr double kMostInF16 = 0x1p14;
 /// small for more.
 static constexpr double kMostFactorInF16 = 2;
 
-/// The product that scores are of, if nothing else uses it and it adds to
-/// nothing.
-vector::ContractionOp Outliner::findBiased(AffineScoresOp scores) {
-  Value product = scores.getProduct();
-  auto isOwn = [&](Operation *user) {
-    return user == scores || scores->isProperAncestor(user);
-  };
-  if (!llvm::all_of(product.getUsers(), isOwn))
-    return {};
-  if (auto step = product.getDefiningOp<StepOp>()) {
-    product = step.getYielded()[cast<OpResult>(product).getResultNumber()];
-    if (!product.hasOneUse())
-      return {};
-  }
-  auto result = product.getDefiningOp<vector::ContractionOp>();
-  return result && matchPattern(result.getAcc(), m_AnyZeroFloat())
-             ? result
-             : vector::ContractionOp();
-}
-
-/// Scores that are not in a product are computed as the program says it.
-void Outliner::matchBias() {
+/// A bias joins the product that another step gives. Other scores are computed
+/// as the program says it.
+void Outliner::takeBias() {
   IRRewriter rewriter(function.getContext());
   loop.getBody().walk([&](AffineScoresOp scores) {
     Type element = blocks.begin()->second.elementType;
     double factor = scores.getFactor().convertToDouble();
     if (softmax)
       factor *= softmax.getFactor().convertToDouble();
-    vector::ContractionOp product = findBiased(scores);
-    if (!schedule.getBiasInProduct() || !softmax || affine || !product ||
+    if (!schedule.getBiasInProduct() || !softmax || affine ||
+        !scores.getProduct().getDefiningOp<StepOp>() ||
         (element.isF16() && factor > kMostFactorInF16))
       return scores.expand(rewriter);
     affine = scores;
-    biased = product;
   });
 }
 

@@ -30,18 +30,18 @@ SmallVector<Type> Outliner::getCaptureTypes() {
 }
 
 /// The box of a capture that can be copied as a tile, with a row for each query
-/// and a column for each key.
+/// and a column for each key, which are columns and rows of scores.
 static std::optional<TileAccess> getCaptureTile(GatherOp read,
                                                 func::FuncOp function) {
   auto type = dyn_cast<VectorType>(read.getType());
   auto argument = dyn_cast<BlockArgument>(read.getSource());
-  if (!read.getBox() || type.getRank() != 2 || !argument ||
+  if (!read.getRowDim() || !read.getColumnDim() || !argument ||
       argument.getOwner() != &function.getFunctionBody().front() ||
       !isCaptureTileElement(type.getElementType()))
     return std::nullopt;
-  AffineMap box = *read.getBox();
-  int64_t column = box.getDimPosition(0), row = box.getDimPosition(1);
-  int64_t rank = box.getNumDims();
+  auto column = static_cast<int64_t>(*read.getRowDim()),
+       row = static_cast<int64_t>(*read.getColumnDim()),
+       rank = static_cast<int64_t>(read.getIndices().size());
   if (column != rank - 1 || rank > 4)
     return std::nullopt;
   TileAccess access;
@@ -60,18 +60,14 @@ static std::optional<TileAccess> getCaptureTile(GatherOp read,
   return access;
 }
 
-/// Whether a box has an element of 32 bits of an argument for each position of
-/// a block.
-static bool isPerPosition(GatherOp read, TileLoopOp loop) {
-  auto type = dyn_cast<VectorType>(read.getType());
-  if (!read.getBox() || type.getRank() != 1 || type.getDimSize(0) % 8 != 0 ||
-      !(type.getElementType().isF32() || type.getElementType().isInteger(32)))
+/// Whether what is read for each position of a block can be copied as a vector.
+static bool isCaptureVector(GatherOp read) {
+  if (!read.getRowDim() || read.getColumnDim() ||
+      *read.getRowDim() + 1 != read.getIndices().size())
     return false;
-  int64_t dim = read.getBox()->getDimPosition(0);
-  Value start = read.getIndices()[dim];
-  return dim + 1 == static_cast<int64_t>(read.getIndices().size()) &&
-         (start == loop.getInductionVar() ||
-          isComputedOf(start, loop.getInductionVar()));
+  auto type = cast<VectorType>(read.getType());
+  return type.getDimSize(0) % 8 == 0 &&
+         (type.getElementType().isF32() || type.getElementType().isInteger(32));
 }
 
 /// Vectors are small, and are read later than the tiles of their block. So that
@@ -96,7 +92,7 @@ void Outliner::matchVectors() {
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
   auto match = [&](GatherOp read, MaskTileOp mask) {
     if ((mask && !havePredicates) || !values->getArgument(read.getSource()) ||
-        !isPerPosition(read, loop))
+        !isCaptureVector(read))
       return;
     auto isSame = [&](const OutlinedVector &other) {
       GatherOp first = other.reads.front();

@@ -167,8 +167,7 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
   if (!lhs)
     return product.emitError("expects an operand that a step gives");
   auto type = cast<VectorType>(product.getResultType());
-  Value result =
-      hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
-                            lhs, tile, acc, isTransposed);
-  return product == biased ? addBias(result) : result;
+  return hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
+                               lhs, tile, acc, isTransposed)
+      .getResult();
 }

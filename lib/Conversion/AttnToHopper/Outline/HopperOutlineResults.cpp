@@ -146,10 +146,8 @@ LogicalResult Outliner::emitResults() {
   createStep("store", getResultPartition(), {});
   // The state of the softmax as the program names it.
   if (softmax) {
-    auto getResult = [&](Value argument) {
-      return loop.getResult(cast<BlockArgument>(argument).getArgNumber() - 1);
-    };
-    Value max = getResult(softmax.getMax()), sum = getResult(softmax.getSum());
+    Value max = loop.getResult(TileLoopOp::Max),
+          sum = loop.getResult(TileLoopOp::Sum);
     values->map(max, VectorKind::Query,
                 arith::NegFOp::create(builder, loc, values->getState(max)));
     values->map(sum, VectorKind::Query,

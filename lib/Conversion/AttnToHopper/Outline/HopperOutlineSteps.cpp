@@ -342,6 +342,8 @@ LogicalResult Outliner::emitOutputs(StepOp step, StringRef partition,
                                  : values->getScalar(yielded);
     if (failed(value))
       return failure();
+    if (affine && output == affine.getProduct())
+      value = addBias(*value);
     OperandUses uses = getOperandUses(output);
     bool isOperand = !uses.products.empty() || uses.isOwn || uses.isAcross;
     // Rounded numbers go to other partitions as they are.

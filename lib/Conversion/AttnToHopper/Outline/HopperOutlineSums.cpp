@@ -16,9 +16,8 @@ using namespace mlir::attn;
 static bool isSharedOut(Value value) {
   if (auto product = value.getDefiningOp<vector::ContractionOp>())
     return matchAllRowsProduct(product).own;
-  if (auto step = value.getDefiningOp<StepOp>())
-    return isSharedOut(
-        step.getYielded()[cast<OpResult>(value).getResultNumber()]);
+  if (value.getDefiningOp<StepOp>())
+    return isSharedOut(StepOp::getSource(value));
   Operation *op = value.getDefiningOp();
   return op && OpTrait::hasElementwiseMappableTraits(op) &&
          llvm::any_of(op->getOperands(), isSharedOut);

@@ -100,7 +100,7 @@ private:
   void inlinePositions();
   LogicalResult matchBlock(Value output);
   LogicalResult matchResult(tensor::ParallelInsertSliceOp insert);
-  LogicalResult matchSoftmax();
+  LogicalResult takeSoftmax();
   TileAccess getAccess(Value tensor, Type element, int64_t row, int64_t column,
                        ArrayRef<OpFoldResult> position);
   FailureOr<SmallVector<Value>> emitPosition(const TileAccess &access,
@@ -123,8 +123,7 @@ private:
   LogicalResult emitCaptureLoads();
   void emitCaptures(StepOp step);
   SmallVector<Type> getCaptureTypes();
-  vector::ContractionOp findBiased(AffineScoresOp scores);
-  void matchBias();
+  void takeBias();
   LogicalResult emitSlopes();
   FailureOr<HeldSlopes> holdSlopes();
   Value addBias(Value product);
@@ -238,10 +237,9 @@ private:
   SmallVector<OutlinedResult> results;
   SmallVector<OutlinedCapture> captures;
   SmallVector<OutlinedVector> vectors;
-  /// The scores whose bias the product `biased` takes along, what that is for a
-  /// work tile, and the numbers of the keys.
+  /// The scores whose bias their product takes along, what that is for a work
+  /// tile, and the numbers of the keys.
   AffineScoresOp affine;
-  vector::ContractionOp biased;
   HeldSlopes held;
   Value iotaTile;
   /// Tiles, those that have the rows of the work tile as columns, and vectors

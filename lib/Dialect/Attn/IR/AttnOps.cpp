@@ -257,20 +257,7 @@ LogicalResult GatherOp::verify() {
                          "result, ")
              << result << ", but got " << type;
   }
-  if (!getBox())
-    return success();
-  if (llvm::any_of(getIndices().getTypes(), llvm::IsaPred<ShapedType>))
-    return emitOpError("expects the indices of a box to be of type index");
-  if (!vector)
-    return emitOpError("expects a box to be a vector, but got ") << result;
-  if (AffineMap map = *getBox(); map.getNumSymbols() != 0 ||
-                                 !map.isProjectedPermutation() ||
-                                 map.getNumDims() != source.getRank() ||
-                                 map.getNumResults() != vector.getRank())
-    return emitOpError("expects a box by a projected permutation of ")
-           << source.getRank() << " dimensions to " << vector.getRank()
-           << ", but got " << getBoxAttr();
-  return success();
+  return verifyBox();
 }
 
 void GatherOp::getEffects(

@@ -40,6 +40,44 @@ Value mlir::attn::broadcastAlong(OpBuilder &builder, Location loc, Value vector,
 // Reads
 //===----------------------------------------------------------------------===//
 
+std::optional<AffineMap> GatherOp::getBox() {
+  SmallVector<unsigned> dims;
+  for (std::optional<uint64_t> dim : {getRowDim(), getColumnDim()})
+    if (dim)
+      dims.push_back(*dim);
+  if (dims.empty())
+    return std::nullopt;
+  return AffineMap::getMultiDimMapWithTargets(getIndices().size(), dims,
+                                              getContext());
+}
+
+LogicalResult GatherOp::verifyBox() {
+  auto row = getRowDimAttr(), column = getColumnDimAttr();
+  if (!row && !column)
+    return success();
+  if (llvm::any_of(getIndices().getTypes(), llvm::IsaPred<ShapedType>))
+    return emitOpError("expects the indices of a box to be of type index");
+  int64_t rank = (row ? 1 : 0) + (column ? 1 : 0);
+  auto type = dyn_cast<VectorType>(getType());
+  if (!type || type.getRank() != rank)
+    return emitOpError("expects a box to be a vector of rank ")
+           << rank << ", but got " << getType();
+  auto numDims = static_cast<int64_t>(getIndices().size());
+  for (IntegerAttr dim : {row, column})
+    if (dim && (dim.getInt() < 0 || dim.getInt() >= numDims))
+      return emitOpError("expects a box along dimensions of ")
+             << getSource().getType() << ", but got " << dim.getInt();
+  if (row == column)
+    return emitOpError("expects rows and columns along two dimensions, but "
+                       "got ")
+           << row.getInt() << " for both";
+  auto loop = (*this)->getParentOfType<TileLoopOp>();
+  if (loop && row && type.getDimSize(0) != static_cast<int64_t>(loop.getStep()))
+    return emitOpError("expects a row for each of the ")
+           << loop.getStep() << " positions of a tile, but got " << type;
+  return success();
+}
+
 void GatherOp::expandBox(RewriterBase &rewriter) {
   auto type = cast<VectorType>(getType());
   OpBuilder::InsertionGuard guard(rewriter);
@@ -128,6 +166,21 @@ Block *TileLoopOp::addClass(Region &region) {
   return &block;
 }
 
+OnlineStepOp TileLoopOp::getOnlineStep() {
+  OnlineStepOp found;
+  if (getOnline())
+    getBody().walk([&](OnlineStepOp step) { found = step; });
+  return found;
+}
+
+OnlineStartOp TileLoopOp::getOnlineStart() {
+  if (!getOnline())
+    return {};
+  ValueRange state = getInitArgs().take_front(NumStateParts);
+  auto start = state[Acc].getDefiningOp<OnlineStartOp>();
+  return start && state == start->getResults() ? start : OnlineStartOp();
+}
+
 StepOp TileLoopOp::getStep(StringRef name) {
   for (auto step : getBody().getOps<StepOp>())
     if (step.getStepName() == name)
@@ -137,8 +190,15 @@ StepOp TileLoopOp::getStep(StringRef name) {
 
 void TileLoopOp::getAsmBlockArgumentNames(Region &region,
                                           OpAsmSetValueNameFn setName) {
-  if (!region.empty())
-    setName(region.getArgument(0), "j");
+  if (region.empty())
+    return;
+  setName(region.getArgument(0), "j");
+  if (!getOnline() || &region != &getBody() ||
+      region.getNumArguments() <= NumStateParts)
+    return;
+  setName(getRegionIterArg(Acc), "acc");
+  setName(getRegionIterArg(Max), "max");
+  setName(getRegionIterArg(Sum), "sum");
 }
 
 /// `needed(%j) { ... }`, if it is there; `parseRest` parses what comes before
@@ -174,12 +234,20 @@ ParseResult TileLoopOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   arguments[0].type = index;
   llvm::SMLoc initsLoc = parser.getCurrentLocation();
-  if (succeeded(parser.parseOptionalKeyword("iter_args"))) {
-    SmallVector<OpAsmParser::Argument> carried;
+  SmallVector<OpAsmParser::Argument> carried;
+  if (succeeded(parser.parseOptionalKeyword("online"))) {
     if (parser.parseAssignmentList(carried, inits))
       return failure();
-    llvm::append_range(arguments, carried);
+    if (inits.size() != NumStateParts)
+      return parser.emitError(initsLoc, "expects acc, max and sum of an online "
+                                        "softmax, but got ")
+             << inits.size() << " values";
+    result.addAttribute(getOnlineAttrName(result.name), builder.getUnitAttr());
   }
+  if (succeeded(parser.parseOptionalKeyword("iter_args")) &&
+      failed(parser.parseAssignmentList(carried, inits)))
+    return failure();
+  llvm::append_range(arguments, carried);
   auto parseWithin = [&]() -> ParseResult {
     if (failed(parser.parseOptionalKeyword("within")))
       return success();
@@ -219,15 +287,18 @@ ParseResult TileLoopOp::parse(OpAsmParser &parser, OperationState &result) {
 void TileLoopOp::print(OpAsmPrinter &printer) {
   printer << ' ' << getInductionVar() << " = " << getLowerBound() << " to "
           << getUpperBound() << " step " << getStep();
-  if (!getInitArgs().empty()) {
-    printer << " iter_args(";
-    llvm::interleaveComma(llvm::zip_equal(getRegionIterArgs(), getInitArgs()),
-                          printer, [&](auto pair) {
-                            printer << std::get<0>(pair) << " = "
-                                    << std::get<1>(pair);
-                          });
-    printer << ")";
-  }
+  auto printCarried = [&](StringRef keyword, size_t first, size_t end) {
+    if (first == end)
+      return;
+    printer << ' ' << keyword << '(';
+    llvm::interleaveComma(llvm::seq(first, end), printer, [&](size_t number) {
+      printer << getRegionIterArg(number) << " = " << getInitArgs()[number];
+    });
+    printer << ')';
+  };
+  size_t numOnline = getOnline() ? NumStateParts : 0;
+  printCarried("online", 0, numOnline);
+  printCarried("iter_args", numOnline, getInitArgs().size());
   printer.increaseIndent();
   auto printClass = [&](StringRef keyword, Region &region) {
     if (region.empty())
@@ -247,7 +318,7 @@ void TileLoopOp::print(OpAsmPrinter &printer) {
     printer << " : " << getResultTypes();
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(), {getOperandSegmentSizeAttr(), getStepAttrName(),
-                            getOnlyLastPartialAttrName()});
+                            getOnlyLastPartialAttrName(), getOnlineAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -265,6 +336,10 @@ LogicalResult TileLoopOp::verify() {
                        "tiles");
   if (!hasFull() && getOnlyLastPartial())
     return emitOpError("expects a region 'full' with only_last_partial");
+  if (getOnline() && getInitArgs().size() < NumStateParts)
+    return emitOpError("expects acc, max and sum of an online softmax, but "
+                       "got ")
+           << getInitArgs().size() << " values";
   return success();
 }
 
@@ -287,6 +362,42 @@ static LogicalResult verifyYielded(Operation *op, Region &region,
   return error;
 }
 
+/// Checks that the body updates the state of an online softmax as the loop says
+/// it.
+static LogicalResult verifyOnline(TileLoopOp loop) {
+  SmallVector<OnlineStepOp> steps;
+  loop.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto step = dyn_cast<OnlineStepOp>(op))
+      steps.push_back(step);
+    // What is in another loop updates the state of that.
+    return isa<TileLoopOp>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+  if (!loop.getOnline())
+    return steps.empty() ? success()
+                         : steps.front().emitOpError(
+                               "expects a state that the loop around carries "
+                               "by 'online'");
+  if (steps.size() != 1)
+    return loop.emitOpError("expects one step of the online softmax whose "
+                            "state is carried, but got ")
+           << steps.size();
+  OnlineStepOp step = steps.front();
+  auto getCarried = [&](unsigned part) { return loop.getRegionIterArg(part); };
+  if (step.getAcc() != getCarried(TileLoopOp::Acc) ||
+      step.getMax() != getCarried(TileLoopOp::Max) ||
+      step.getSum() != getCarried(TileLoopOp::Sum))
+    return step.emitOpError("expects the state that the loop around carries, "
+                            "in its order");
+  auto getNext = [&](unsigned part) {
+    return StepOp::getSource(loop.getYielded()[part]);
+  };
+  if (getNext(TileLoopOp::Max) != step.getNewMax() ||
+      getNext(TileLoopOp::Sum) != step.getNewSum())
+    return loop.emitOpError("expects the body to yield the maximum and the sum "
+                            "of its step of the online softmax");
+  return success();
+}
+
 LogicalResult TileLoopOp::verifyRegions() {
   Type index = IndexType::get(getContext());
   Type boolean = IntegerType::get(getContext(), 1);
@@ -307,7 +418,8 @@ LogicalResult TileLoopOp::verifyRegions() {
   if (getBody().getArgumentTypes() != TypeRange(types))
     return emitOpError("expects the body to have the arguments ")
            << types << ", but got " << getBody().getArgumentTypes();
-  if (failed(verifyYielded(*this, getBody(), "the body", getResultTypes())))
+  if (failed(verifyYielded(*this, getBody(), "the body", getResultTypes())) ||
+      failed(verifyOnline(*this)))
     return failure();
   llvm::StringSet<> names;
   for (auto step : getBody().getOps<StepOp>())
@@ -339,6 +451,12 @@ LogicalResult StepOp::verifyRegions() {
   if (getBody().getNumArguments() != 0)
     return emitOpError("expects a region without arguments");
   return verifyYielded(*this, getBody(), "the region", getResultTypes());
+}
+
+Value StepOp::getSource(Value value) {
+  auto step = value.getDefiningOp<StepOp>();
+  return step ? step.getYielded()[cast<OpResult>(value).getResultNumber()]
+              : value;
 }
 
 void StepOp::inlineBody(RewriterBase &rewriter) {
@@ -437,6 +555,10 @@ LogicalResult AffineScoresOp::verify() {
   if (loop && !loop.isDefinedOutsideOfLoop(getSlope()))
     return emitOpError("expects slopes that are computed outside of the loop "
                        "over tiles");
+  if (llvm::any_of(getProduct().getUsers(), [&](Operation *user) {
+        return user != *this && !(*this)->isProperAncestor(user);
+      }))
+    return emitOpError("expects a product that nothing else uses");
   return success();
 }
 

@@ -385,9 +385,10 @@ def Attn_GatherOp : Attn_Op<"gather", [
     With `site`, a masked-in index outside of its dimension is reported as an error of
     that number, which the function's table of sites maps to a location.
 
-    With `box`, the elements are those of a box, which a target may copy at once: `indices` say where it starts, and the map
-    which dimension of `source` each dimension of the result runs along. In such a dimension `d`, `indices_d[x] = indices_d + x_r` where result
-    `r` of the map is `d`. A box may start or end outside of `source`.
+    With `rows along` a dimension of `source`, `columns along` one, or both, the elements are those of a box, which a target may copy at once:
+    `indices` say where it starts; row `n` of the tile is `n` further on in the one dimension, and column `m` is `m` further on in the other. So a box
+    has an element for each pair of the tile; with rows alone, for each position of the tile of the `attn.tile_loop` around; or, with
+    columns alone, for each row of the worker. A box may start or end outside of `source`.
 
     Operands:
 
@@ -402,20 +403,23 @@ def Attn_GatherOp : Attn_Op<"gather", [
     ```mlir
     %x = attn.gather %bias[%h, %i] mask %p
         : tensor<8x?xf32>, (index, vector<64x32xindex>), vector<64x32xi1> -> vector<64x32xf32>
-    %y = attn.gather %pairs[%i0, %j0] box affine_map<(i, j) -> (j, i)> mask %p
+    %y = attn.gather %pairs[%i0, %j0] rows along 1 columns along 0 mask %p
         : tensor<?x?xf32>, (index, index), vector<64x32xi1> -> vector<64x32xf32>
     ```
 
-    Errors: a number of indices other than the rank of `source`; shapes or element types that differ; a box with indices that are vectors, or
-    whose map is no projected permutation from the dimensions of `source` to those of the result.
+    Errors: a number of indices other than the rank of `source`; shapes or element types that differ; a box with indices that are vectors,
+    along dimensions that `source` does not have, or one for both, or of another rank than the result; rows that are not as many as the
+    positions of a tile of the loop around.
   }];
   let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$source,
     Variadic<AnyTypeOf<[Index, Attn_ElementsOf<[Index]>]>>:$indices,
     AnyTypeOf<[I1, Attn_ElementsOf<[I1]>]>:$mask,
-    OptionalAttr<I64Attr>:$site, OptionalAttr<AffineMapAttr>:$box);
+    OptionalAttr<I64Attr>:$site, OptionalAttr<I64Attr>:$rowDim,
+    OptionalAttr<I64Attr>:$columnDim);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`box` $box^)? `mask` $mask (`site` $site^)? attr-dict
+    $source `[` $indices `]` (`rows` `along` $rowDim^)? (`columns` `along` $columnDim^)?
+    `mask` $mask (`site` $site^)? attr-dict
     `:` type($source) `,` (`(` type($indices)^ `)` `,`)? type($mask) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -425,10 +429,13 @@ def Attn_GatherOp : Attn_Op<"gather", [
         "::mlir::ValueRange":$indices, "::mlir::Value":$mask,
         "::mlir::IntegerAttr":$site), [{
       build($_builder, $_state, result, source, indices, mask, site,
-            ::mlir::AffineMapAttr());
+            ::mlir::IntegerAttr(), ::mlir::IntegerAttr());
     }]>
   ];
   let extraClassDeclaration = [{
+    /// The map from the dimensions of `source` to those of a box.
+    ::std::optional<::mlir::AffineMap> getBox();
+    ::llvm::LogicalResult verifyBox();
     /// Makes of a box indices that are vectors.
     void expandBox(::mlir::RewriterBase &rewriter);
   }];

@@ -40,12 +40,15 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     `only_last_partial` says that all tiles are full but the last one, in the order above, of the tiles of any partition of the rows
     of the worker that the schedule makes; for a partition, bounds and classes are those of the tile with its rows in place of all.
 
+    `online(%acc = ..., %max = ..., %sum = ...)` carries the state of an online softmax, in front of what `iter_args` carry: the body has one
+    `attn.online_step`, of this state, and yields the maximum and the sum that it gives. A target may hold both in another form in the loop.
+
     The loop stays a loop however many tiles it is known to have. Class regions read and write nothing that the body writes.
 
     Operands:
 
     * `lowerBound`, `upperBound`: the first position, and the one behind the last.
-    * `initArgs`: what is carried into the first tile.
+    * `initArgs`: what is carried into the first tile, of which the state is the first three.
 
     Example, the sum of the rows of a tensor that are not yet too far:
 
@@ -73,12 +76,13 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     ```
 
     Errors: a step that is not positive; bodies or regions with other arguments or results; steps of one name;
-    `within` or `only_last_partial` without a region `full`.
+    `within` or `only_last_partial` without a region `full`; a state of other than three values; a body with an `attn.online_step` without a
+    state, or with none or several with one; a step of another state, or a maximum and a sum that are not those of the step.
   }];
   let arguments = (ins Index:$lowerBound, Index:$upperBound, Variadic<AnyType>:$initArgs,
     Optional<Index>:$fullLower, Optional<Index>:$fullUpper,
     ConfinedAttr<I64Attr, [IntPositive]>:$step,
-    UnitAttr:$onlyLastPartial);
+    UnitAttr:$onlyLastPartial, UnitAttr:$online);
   let results = (outs Variadic<AnyType>:$outputs);
   let regions = (region MaxSizedRegion<1>:$needed, MaxSizedRegion<1>:$full,
     SizedRegion<1>:$body);
@@ -88,11 +92,19 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
   let skipDefaultBuilders = 1;
   let builders = [
     // With a body of one block, whose arguments are the start of the tile and
-    // what is carried, without a terminator, and no class regions.
+    // what is carried, without a terminator, and no class regions. What is carried
+    // is no state.
     OpBuilder<(ins "::mlir::Value":$lower, "::mlir::Value":$upper,
         "int64_t":$step, "::mlir::ValueRange":$inits)>
   ];
   let extraClassDeclaration = [{
+    /// Where the state of an online softmax is in what is carried.
+    enum StatePart { Acc, Max, Sum, NumStateParts };
+    /// The step of that softmax, or null.
+    ::mlir::attn::OnlineStepOp getOnlineStep();
+    /// What makes the state that is carried into the first tile, or null if it is
+    /// not one of no keys.
+    ::mlir::attn::OnlineStartOp getOnlineStart();
     ::mlir::Value getInductionVar() { return getBody().getArgument(0); }
     ::mlir::BlockArgument getRegionIterArg(unsigned number) {
       return getBody().getArgument(number + 1);
@@ -158,6 +170,8 @@ def Attn_StepOp : Attn_Op<"step", [
     ::mlir::OperandRange getYielded() {
       return getBody().front().getTerminator()->getOperands();
     }
+    /// What a step yields for a value that it gives; other values as they are.
+    static ::mlir::Value getSource(::mlir::Value value);
     /// Puts the operations of the region in place of the step.
     void inlineBody(::mlir::RewriterBase &rewriter);
   }];
@@ -234,7 +248,7 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
 
     Operands:
 
-    * `product`: of keys by queries.
+    * `product`: of keys by queries. It has no other use, as who takes the bias along changes it.
     * `slope`: what the bias of a query grows by from key to key, divided by the factor. It is the same in all tiles, and computed outside of the
       `attn.tile_loop` around.
     * `offset`: the bias of the first key of the tile.
@@ -249,8 +263,8 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
     }
     ```
 
-    Errors: a product that is no tile of f32; slopes that are not one for each query, or computed in the loop; a factor that is not positive and finite; a
-    region that does not yield a tile of the shape of the product.
+    Errors: a product that is no tile of f32, or that something else uses; slopes that are not one for each query, or computed in the loop; a
+    factor that is not positive and finite; a region that does not yield a tile of the shape of the product.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$product, F64Attr:$factor,
     VectorOfRankAndType<[1], [F32]>:$slope, VectorOfRankAndType<[1], [F32]>:$offset);

@@ -160,9 +160,9 @@ KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   auto listType =
       VectorType::get({numKeys}, getElementTypeOrSelf(columns.getType()));
   Keys keys;
-  auto box = AffineMapAttr::get(builder.getMultiDimIdentityMap(1));
-  keys.positions = toIndex(GatherOp::create(builder, loc, listType, columns,
-                                            first, inList, IntegerAttr(), box));
+  keys.positions = toIndex(GatherOp::create(
+      builder, loc, listType, columns, first, inList, /*site=*/IntegerAttr(),
+      /*rowDim=*/builder.getI64IntegerAttr(0), /*columnDim=*/IntegerAttr()));
   keys.locals = keys.positions;
   if (!op.getOffsets().empty())
     keys.locals = arith::SubIOp::create(builder, loc, keys.positions,

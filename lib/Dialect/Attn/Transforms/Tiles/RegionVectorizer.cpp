@@ -342,11 +342,12 @@ Value RegionVectorizer::emitStart(Value index) {
   return builder.clone(*op, mapping)->getResult(0);
 }
 
-AffineMapAttr RegionVectorizer::emitBox(ValueRange indices, TileKind kind,
-                                        SmallVectorImpl<Value> &starts) {
+std::optional<RegionVectorizer::Box>
+RegionVectorizer::emitBox(ValueRange indices, TileKind kind,
+                          SmallVectorImpl<Value> &starts) {
   if (kind == TileKind::Uniform)
-    return {};
-  std::optional<int64_t> keyDim, queryDim;
+    return std::nullopt;
+  Box box;
   for (auto [dim, index] : llvm::enumerate(indices)) {
     TileValue tile = lookup(index);
     starts.push_back(tile.value);
@@ -355,21 +356,16 @@ AffineMapAttr RegionVectorizer::emitBox(ValueRange indices, TileKind kind,
     starts.back() = emitStart(index);
     // A diagonal is no box.
     std::optional<int64_t> &axis =
-        tile.kind == TileKind::Key ? keyDim : queryDim;
+        tile.kind == TileKind::Key ? box.rows : box.columns;
     if (!starts.back() || axis)
-      return {};
+      return std::nullopt;
     axis = dim;
   }
   // What is the same for all keys, or all queries, is read for each of them.
-  if (isAlong(kind, TileKind::Key) != keyDim.has_value() ||
-      isAlong(kind, TileKind::Query) != queryDim.has_value())
-    return {};
-  SmallVector<AffineExpr> results;
-  for (std::optional<int64_t> dim : {keyDim, queryDim})
-    if (dim)
-      results.push_back(builder.getAffineDimExpr(*dim));
-  return AffineMapAttr::get(
-      AffineMap::get(indices.size(), 0, results, builder.getContext()));
+  if (isAlong(kind, TileKind::Key) != box.rows.has_value() ||
+      isAlong(kind, TileKind::Query) != box.columns.has_value())
+    return std::nullopt;
+  return box;
 }
 
 void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
@@ -388,7 +384,7 @@ void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
     kind = join(kind, active.kind);
   Value source = lookup(op.getTensor()).value;
   SmallVector<Value> indexValues;
-  AffineMapAttr box = emitBox(op.getIndices(), kind, indexValues);
+  std::optional<Box> box = emitBox(op.getIndices(), kind, indexValues);
   if (!box) {
     indexValues.clear();
     for (TileValue index : indices)
@@ -412,9 +408,14 @@ void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
   }
   Value maskValue =
       mask.kind == TileKind::Uniform ? mask.value : broadcast(mask, kind);
+  auto getDim = [&](std::optional<int64_t> dim) {
+    return dim ? builder.getI64IntegerAttr(*dim) : IntegerAttr();
+  };
+  Box dims = box.value_or(Box());
   values[op] = {GatherOp::create(builder, op.getLoc(),
                                  getType(op.getType(), kind), source,
-                                 indexValues, maskValue, site, box),
+                                 indexValues, maskValue, site,
+                                 getDim(dims.rows), getDim(dims.columns)),
                 kind};
 }
 

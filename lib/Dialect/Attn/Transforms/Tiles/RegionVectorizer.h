@@ -173,10 +173,14 @@ private:
   bool visitDivisionOfTile(Operation &op);
   bool visitUniformQuotient(Operation &op, const Start &start);
   void visitExtract(tensor::ExtractOp op, TileValue active);
-  /// The map of the box that these indices are, if it has the shape of `kind`,
-  /// with where it starts in place of positions. Null if they are none.
-  AffineMapAttr emitBox(ValueRange indices, TileKind kind,
-                        SmallVectorImpl<Value> &starts);
+  /// The dimensions that rows and columns of a box run along.
+  struct Box {
+    std::optional<int64_t> rows, columns;
+  };
+  /// The box that these indices are, if it has the shape of `kind`, with where
+  /// it starts in place of positions.
+  std::optional<Box> emitBox(ValueRange indices, TileKind kind,
+                             SmallVectorImpl<Value> &starts);
   /// The first of positions that follow each other, or null.
   Value emitStart(Value index);
   KeyQuotient getQuotient(Operation &op, ArrayRef<TileValue> operands);

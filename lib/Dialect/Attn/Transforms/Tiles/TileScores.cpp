@@ -16,12 +16,13 @@ FailureOr<TileLoopOp> mlir::attn::emitKeyLoop(
     function_ref<FailureOr<TileState>(Value, TileState)> body) {
   auto loop = TileLoopOp::create(builder, loc, lo, hi, step,
                                  ValueRange{state.acc, state.max, state.sum});
+  loop.setOnline(true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&loop.getBody().front());
   FailureOr<TileState> next =
-      body(loop.getInductionVar(),
-           {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-            loop.getRegionIterArg(2)});
+      body(loop.getInductionVar(), {loop.getRegionIterArg(TileLoopOp::Acc),
+                                    loop.getRegionIterArg(TileLoopOp::Max),
+                                    loop.getRegionIterArg(TileLoopOp::Sum)});
   if (failed(next))
     return failure();
   YieldOp::create(builder, loc, ValueRange{next->acc, next->max, next->sum});
@@ -29,7 +30,8 @@ FailureOr<TileLoopOp> mlir::attn::emitKeyLoop(
 }
 
 TileState mlir::attn::getState(TileLoopOp loop) {
-  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  return {loop.getResult(TileLoopOp::Acc), loop.getResult(TileLoopOp::Max),
+          loop.getResult(TileLoopOp::Sum)};
 }
 
 FailureOr<TileState>
