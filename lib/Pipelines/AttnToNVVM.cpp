@@ -25,6 +25,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
                                       const AttnToNVVMOptions &) {
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
+  pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);

@@ -105,3 +105,32 @@ func.func @extended(%x: i32, %y: i64, %z: i64) -> (i1, i32, i64) {
   %both = arith.addi %low64, %high64 : i64
   return %carry, %high, %both : i1, i32, i64
 }
+
+// What is cut off an index stays off, which casts alone do not say. An index that
+// does not come back may be cast.
+// CHECK-LABEL: func @narrow
+// CHECK-SAME: %[[X:.*]]: index
+// CHECK: %[[ALL:.*]] = arith.index_cast %[[X]] : index to i64
+// CHECK: %[[LOW:.*]] = arith.trunci %[[ALL]] : i64 to i8
+// CHECK: index.casts %[[LOW]] : i8 to index
+// CHECK: arith.index_cast %[[X]] : index to i32
+func.func @narrow(%x: index) -> (index, i32) {
+  %0 = index.casts %x : index to i8
+  %1 = index.casts %0 : i8 to index
+  %2 = arith.index_cast %x : index to i32
+  return %1, %2 : index, i32
+}
+
+// CHECK-LABEL: func @around_loop
+// CHECK: scf.for
+// CHECK: arith.trunci %{{.*}} : i64 to i32
+func.func @around_loop(%x: index, %zero: i32) -> index {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = scf.for %i = %c0 to %c1 step %c1 iter_args(%old = %zero) -> (i32) {
+    %1 = arith.index_cast %x : index to i32
+    scf.yield %1 : i32
+  }
+  %2 = arith.index_cast %0 : i32 to index
+  return %2 : index
+}

@@ -2,7 +2,9 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -271,6 +273,47 @@ static LogicalResult expandIPowI(math::IPowIOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// An index that is cast to fewer bits and back is what these bits say, but
+/// upstream takes it for the index itself once the casts meet. Where a region
+/// has both, what is lost is cut off by an operation that stays. What memory
+/// holds is no such index.
+static void cutOffBits(Operation *root) {
+  using Scope = std::pair<Operation *, Type>;
+  SmallVector<std::pair<Scope, Operation *>> narrowings;
+  DenseSet<Scope> widened;
+  root->walk([&](Operation *op) {
+    if (!isa<arith::IndexCastOp, arith::IndexCastUIOp, index::CastSOp,
+             index::CastUOp>(op))
+      return;
+    Operation *scope = op->getParentWithTrait<OpTrait::IsIsolatedFromAbove>();
+    Value from = op->getOperand(0);
+    Type to = op->getResult(0).getType();
+    auto isNarrow = [](Type type) {
+      return type.isInteger() && type.getIntOrFloatBitWidth() < 64;
+    };
+    if (from.getType().isIndex() && isNarrow(to)) {
+      narrowings.push_back({{scope, to}, op});
+    } else if (to.isIndex() && isNarrow(from.getType())) {
+      auto argument = dyn_cast<BlockArgument>(from);
+      bool isRead = argument ? argument.getOwner()->getParentOp() == scope
+                             : isa<tensor::ExtractOp>(from.getDefiningOp());
+      if (!isRead)
+        widened.insert({scope, from.getType()});
+    }
+  });
+  for (auto [scope, op] : narrowings) {
+    if (!widened.contains(scope))
+      continue;
+    OpBuilder builder(op);
+    Value all = arith::IndexCastOp::create(
+        builder, op->getLoc(), builder.getI64Type(), op->getOperand(0));
+    Value low = arith::TruncIOp::create(builder, op->getLoc(),
+                                        op->getResult(0).getType(), all);
+    op->getResult(0).replaceAllUsesWith(low);
+    op->erase();
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
@@ -279,6 +322,7 @@ namespace {
 struct ExpandScalarOps
     : public attn::impl::AttnExpandScalarOpsPassBase<ExpandScalarOps> {
   void runOnOperation() override {
+    cutOffBits(getOperation());
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa<math::SincosOp, math::ClampFOp, math::IsNaNOp, math::IsInfOp,
@@ -288,7 +332,7 @@ struct ExpandScalarOps
         ops.push_back(op);
     });
     if (ops.empty())
-      return markAllAnalysesPreserved();
+      return;
     RewritePatternSet patterns(&getContext());
     patterns.add(expandSincos);
     patterns.add(expandClamp);
