@@ -14,14 +14,13 @@
 // CHECK: scf.if %[[WARP]] {
 // CHECK:   %[[LANE:.*]] = arith.andi %[[TID]], %c31_i32
 
-// One thread fetches for all.
+// One thread fetches for all, which wait for the answer where they need it.
 // CHECK:   %[[CLAIM:.*]] = scf.if %[[FIRST]] -> (i32) {
 // CHECK-NEXT: %[[BEFORE:.*]] = llvm.atomicrmw add %[[COUNTER]], %c1_i32
 // CHECK-NEXT: scf.yield %[[BEFORE]]
+// CHECK:   %[[ODD:.*]] = arith.andi %[[LANE]], %c1_i32
 // CHECK:   %[[ALL:.*]] = nvvm.shfl.sync {{ *}}idx %{{.*}}, %[[CLAIM]], %c0_i32
 // CHECK:   arith.addi %[[ALL]],
-
-// CHECK:   %[[ODD:.*]] = arith.andi %[[LANE]], %c1_i32
 // CHECK:   %[[IS:.*]] = arith.cmpi eq, %[[ODD]],
 // CHECK:   %[[BITS:.*]] = nvvm.vote.sync {{ *}}ballot %{{.*}}, %[[IS]] -> i32
 

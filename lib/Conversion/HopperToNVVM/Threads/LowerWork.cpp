@@ -13,21 +13,34 @@ static Value addAtomically(ThreadBuilder &b, Value pointer, Value value) {
                                    /*syncscope=*/"device");
 }
 
-static Elements lowerFetchNext(hopper::FetchNextOp,
+/// The first operation of the block of `op` that uses its result, or has an
+/// operation that does.
+static Operation *getFirstUser(Operation *op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers())
+    if (Operation *own = op->getBlock()->findAncestorOpInBlock(*user);
+        own && own->isBeforeInBlock(first))
+      first = own;
+  return first;
+}
+
+/// The thread that asks does not wait for the answer, and the others have it
+/// from that one where they need it: a warp would wait there.
+static Elements lowerFetchNext(hopper::FetchNextOp op,
                                Operands<hopper::FetchNextOp> in,
                                ThreadBuilder &b) {
+  OpBuilder::InsertionGuard guard(b);
   Value counter = in.getCounter().front(), before;
   if (b.thread.partition.getThreads() == 1) {
     before = addAtomically(b, counter, b.i32(1));
   } else {
     auto branch = scf::IfOp::create(b, b.getI32Type(), b.thread.isLeader,
                                     /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(b, addAtomically(b, counter, b.i32(1)));
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, b.i32(0));
-    b.setInsertionPointAfter(branch);
+    b.setInsertionPoint(getFirstUser(op));
     before = b.broadcast(branch.getResult(0));
   }
   Value blocks =
