@@ -23,6 +23,7 @@ func.func @causal(%q: !t) -> !t {
 
 // It is not known which ones do, and each has keys of its own.
 // CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} zigzag{{.*}} spill_bytes = 96
 // CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 3, zigzag
 // CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 func.func @documents(%q: !t, %ids: tensor<?xi32>) -> !t {
@@ -106,6 +107,7 @@ func.func @blocks_32(%q: !t, %bits: tensor<?x?xi1>) -> !t {
 
 // A key is more to read, so that more queries share it.
 // CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 80, {{.*}} zigzag
 // CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 func.func @documents_of_128(%q: !t, %ids: tensor<?xi32>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
