@@ -38,8 +38,10 @@ Compilation::compileKernel(const Candidate &candidate, mlir::ModuleOp module,
   // For the others that took a sixth of the time of a compilation.
   llvm::SaveAndRestore verifies(verifiesPasses, !candidate.schedule);
   auto stages = mlir::attn::getAttnToNVVMStages().drop_front(kNumSharedStages);
-  if (llvm::Error error = runStages(stages, mlir::attn::AttnToNVVMOptions(),
-                                    module, diagnostics, tracker))
+  mlir::attn::AttnToNVVMOptions pipeline;
+  pipeline.schedules = options.schedules;
+  if (llvm::Error error =
+          runStages(stages, pipeline, module, diagnostics, tracker))
     return error;
   auto modules = module.getOps<mlir::gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(modules))
@@ -86,7 +88,18 @@ llvm::Expected<cuda::ListChecks> Compilation::compileChecks(
   return generateChecks(*modules.begin(), options, stage);
 }
 
-/// A remark on the program as a whole.
+/// The place of the attention of a candidate, of which schedules are told.
+static mlir::Location getLoc(const Candidate &candidate) {
+  mlir::ModuleOp module = candidate.form->module.get();
+  mlir::Location loc = module.getLoc();
+  module.walk([&](mlir::attn::AttentionLikeOpInterface op) {
+    loc = op.getLoc();
+    return mlir::WalkResult::interrupt();
+  });
+  return loc;
+}
+
+/// A remark on the program as a whole, or on its attention.
 static void emitRemark(mlir::Location loc, llvm::StringRef name,
                        llvm::StringRef entry, llvm::StringRef text) {
   mlir::remark::missed(loc, mlir::remark::RemarkOpts::name(name)
@@ -281,7 +294,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     bool isAccepted = attempt.verdict.isAccepted;
     if (!attempt.verdict.reason.empty()) {
       reason = variant.schedule + ": " + attempt.verdict.reason;
-      emitRemark(module.getLoc(),
+      emitRemark(getLoc(candidate),
                  isAccepted ? "schedule-spills" : "schedule-rejected",
                  metadata.entry, reason);
     }
@@ -339,7 +352,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   }
   if (program.launches.empty()) {
     bool isBinary = !lastRejected->kernel.variant.cubin.empty();
-    emitRemark(module.getLoc(), "last-schedule", metadata.entry,
+    emitRemark(getLoc(lastRejected->candidate), "last-schedule", metadata.entry,
                "right but slow: no schedule has registers for what is computed "
                "of each score, so that " +
                    reason +

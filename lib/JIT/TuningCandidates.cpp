@@ -130,6 +130,8 @@ attn::getHopperCandidates(const CudaForm &form,
     return mlir::succeeded(hopper::verifyRegisters(
                [&] { return mlir::emitError(op.getLoc()); }, target,
                schedule)) &&
+           mlir::succeeded(
+               mlir::attn::verifyTileRegisters(op, target, schedule)) &&
            mlir::attn::fitsSharedMemory(target, schedule, op.getQueryKeyDim(),
                                         op.getValueDim(), {});
   };

@@ -73,3 +73,56 @@ module attributes {attn.target = #attn.target<"sm_large", sms = 1, sm_shared = 2
     return %r : !t
   }
 }
+
+
+// -----
+
+// Scores, results and probabilities are in registers at the same time.
+!t = tensor<1x1x?x128xbf16>
+func.func @tiles(%q: !t) -> !t {
+  // expected-error@+1 {{expects a schedule with tiles of which a thread has its part in 112 registers, but of scores it has 128, of results 64, of probabilities 64; take a smaller tile_n or more registers, or leave the choice of a schedule to the compiler}}
+  %r = attn.attention schedule #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112>
+      ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+func.func @queries(%q: !t) -> !t {
+  // expected-error@+1 {{in 152 registers, but of scores it has 64, of results 64, of queries 32;}}
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 1, registers = 152, q_in_registers, order = [load_k, qk, softmax, load_v, pv]>
+      ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+// Without queries or a second product beside the first, they may fit; the
+// assembler tells.
+!t = tensor<1x1x?x128xbf16>
+func.func @one_by_one(%q: !t) -> !t {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 1, registers = 152, order = [load_k, qk, softmax, load_v, pv]>
+      ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+// Nothing is carried from block to block if there is one.
+!t = tensor<1x1x128x128xbf16>
+func.func @one_block(%q: !t) -> !t {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 1, registers = 152>
+      ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+!l = tensor<1x1x?xf32>
+func.func @lse_alone(%q: !t, %l: !l) -> !l {
+  %r, %lse = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 1, registers = 152>
+      ins(%q, %q, %q : !t, !t, !t) outs(%q, %l : !t, !l)
+  return %lse : !l
+}

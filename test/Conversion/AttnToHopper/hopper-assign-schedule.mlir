@@ -90,9 +90,9 @@ func.func @absolute(%q: tensor<1x1x?x64xbf16>, %slope: f32) -> tensor<1x1x?x64xb
 // A schedule that is there stays.
 
 // CHECK-LABEL: func @kept
-// CHECK: schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_swizzle = 3, persistent>
+// CHECK: schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 56, head_swizzle = 3, persistent>
 func.func @kept(%q: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
-  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_swizzle = 3, persistent>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 56, head_swizzle = 3, persistent>
       ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
       outs(%q : tensor<1x1x?x64xbf16>)
   return %r : tensor<1x1x?x64xbf16>

@@ -34,7 +34,7 @@ func.func @scalar(%q: !t, %x: tensor<f32>, %o: !t) -> (!t, f32) {
 #short = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
 func.func @missing(%q: !t, %o: !t) -> !t {
-  // expected-error @+1 {{expects a place in the schedule of the loop for 'softmax'}}
+  // expected-error @+1 {{expects a schedule with a place for each step of the loop, but got none for 'softmax'; the steps are load_k, qk, softmax, load_v, pv}}
   %r = attn.attention schedule #short ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
   return %r : !t
 }
@@ -44,7 +44,7 @@ func.func @missing(%q: !t, %o: !t) -> !t {
 #long = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, softmax, load_v, pv, dq]>
 !t = tensor<2x8x?x64xbf16>
 func.func @unknown(%q: !t, %o: !t) -> !t {
-  // expected-error @+1 {{expects a step 'dq', which its schedule names}}
+  // expected-error @+1 {{expects a schedule with places for the steps of the loop, but got one for 'dq'; the steps are load_k, qk, softmax, load_v, pv}}
   %r = attn.attention schedule #long ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
   return %r : !t
 }
@@ -128,5 +128,22 @@ func.func @state(%q: !t, %acc: tensor<1x1x64x64xf32>, %stat: tensor<1x1x64xf32>,
   %s:3 = attn.online_attention scale 1.0 schedule #from ins(%q, %q, %q : !t, !t, !t)
       outs(%acc, %stat, %stat : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
   %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) outs(%o : !t) -> !t
+  return %r : !t
+}
+
+// -----
+
+// The softmax rescales what products add to, in registers.
+
+#partitions = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 160, head_swizzle = 1, order = [load_k, qk, load_v(1), pv(1), softmax], partitions = {pv = second}>
+!t = tensor<2x8x?x64xbf16>
+func.func @sum_elsewhere(%q: !t, %o: !t, %n: index) -> !t {
+  // expected-error @+1 {{expects one partition for the steps of an online softmax, which exchange registers, but got 'compute' for 'qk' and 'second' for 'pv'; leave partitions out, or name one for qk, softmax, pv}}
+  %r = attn.attention schedule #partitions ins(%q, %q, %q : !t, !t, !t) captures(%n : index) outs(%o : !t)
+      mask(%b, %h, %i, %j, %w) {
+        %d = arith.subi %i, %j : index
+        %p = arith.cmpi sle, %d, %w : index
+        attn.yield %p : i1
+      }
   return %r : !t
 }

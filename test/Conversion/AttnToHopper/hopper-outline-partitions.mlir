@@ -6,9 +6,9 @@
 // RUN: sed -e 's/partitions = {pv = second}/partitions = {dq = second}/' %t.mlir | not attn-opt --attn-destination-arguments --attn-hopper-outline 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: sed -e 's/partitions = {pv = second}/partitions = {pv = load}/' %t.mlir | not attn-opt --attn-destination-arguments --attn-hopper-outline 2>&1 | FileCheck %s --check-prefix=RESERVED
 
-// LOAD: error: expects partitions of steps that compute, but got one of 'load_v'
-// NONE: error: expects partitions of steps that compute, but got one of 'dq'
-// RESERVED: error: expects 'load' to have no step that computes, but got 'pv'
+// LOAD: error: expects partitions of steps that compute, but got one of 'load_v'; these steps are qk, act, pv
+// NONE: error: expects partitions of steps that compute, but got one of 'dq'; these steps are qk, act, pv
+// RESERVED: error: expects 'load' to have no step that computes, but got 'pv'; take another name
 
 // CHECK-LABEL: gpu.func @chain
 // CHECK: %[[STAGING:.*]] = hopper.create_tile : <128x64xbf16>

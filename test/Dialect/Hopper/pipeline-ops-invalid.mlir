@@ -260,8 +260,14 @@ func.func @offset(%s: vector<64x64xf32>, %o: vector<2x64xf32>, %m: vector<1x64xf
 // -----
 
 func.func @place_without_step(%n: index) {
-  // expected-error @+1 {{expects a step 'qk', which its schedule names}}
-  hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"qk", 0>] {
+  // expected-error @+1 {{expects a schedule with places for the steps of the loop, but got one for 'qk'; the steps are load_k, softmax}}
+  hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>] {
+    hopper.step "load_k" in "load" {
+      hopper.end
+    }
+    hopper.step "softmax" in "compute" {
+      hopper.end
+    }
   }
   return
 }
@@ -270,7 +276,7 @@ func.func @place_without_step(%n: index) {
 
 func.func @step_without_place(%n: index) {
   hopper.pipelined_for %j = %n to %n step 64 schedule [] {
-    // expected-error @+1 {{expects a place in the schedule of the loop for 'qk'}}
+    // expected-error @+1 {{expects a schedule with a place for each step of the loop, but got none for 'qk'; the steps are qk}}
     hopper.step "qk" in "compute" {
       hopper.end
     }

@@ -39,7 +39,7 @@ func.func @plain(%q: tensor<1x2x100x64xbf16>) -> tensor<1x2x100x64xbf16> {
 func.func @greedy(%q: tensor<1x2x1000x128xbf16>) -> tensor<1x2x1000x128xbf16> {
   %init = tensor.empty() : tensor<1x2x1000x128xbf16>
   %o = attn.attention
-      schedule #hopper.schedule<tile_m = 128, tile_n = 256, stages = 1, registers = 240, head_swizzle = 1>
+      schedule #hopper.schedule<tile_m = 128, tile_n = 224, stages = 1, registers = 240, head_swizzle = 1>
       ins(%q, %q, %q : tensor<1x2x1000x128xbf16>, tensor<1x2x1000x128xbf16>,
                        tensor<1x2x1000x128xbf16>)
       outs(%init : tensor<1x2x1000x128xbf16>)

@@ -37,7 +37,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @late_release(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
     %ch = hopper.create_channel : !channel
-    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; take more stages, or an order and stages in which steps that use a tile follow sooner the one that gives it, or leave the choice of a schedule to the compiler; these wait for each other:}}
     hopper.pipelined_for %j = %n to %n step 64
         schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>, #hopper.place<"last", 1>] {
       hopper.step "load_k" in "load" {
@@ -144,7 +144,7 @@ gpu.module @m {
   gpu.func @passed_over(%map: !map, %n: index) kernel attributes {hopper.schedule = #schedule} {
     %ks = hopper.create_channel : !channel
     %vs = hopper.create_channel : !channel
-    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; take more stages, or an order and stages in which steps that use a tile follow sooner the one that gives it, or leave the choice of a schedule to the compiler; these wait for each other:}}
     hopper.pipelined_for %j = %n to %n step 64
         schedule [#hopper.place<"load_k", 0>, #hopper.place<"load_v", 2>, #hopper.place<"qk", 0>, #hopper.place<"pv", 2>] {
       hopper.step "load_k" in "load" {
@@ -232,7 +232,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @turns(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %c: memref<?xi32>, %n: index) kernel attributes {hopper.schedule = #schedule} {
     %t = hopper.create_turns : !hopper.turns
-    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; take more stages, or an order and stages in which steps that use a tile follow sooner the one that gives it, or leave the choice of a schedule to the compiler; these wait for each other:}}
     hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"pass", 0>, #hopper.place<"hold", 0>, #hopper.place<"red", 0>] {
       hopper.step "pass" in "compute_turns" {
         %u = hopper.next_use %t : !hopper.turns

@@ -37,7 +37,7 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
     }
     ```
 
-    Errors: a schedule of tiles for other head dimensions; a file that is no table of schedules, or one with no row for an attention.
+    Errors: a schedule of tiles for other head dimensions; one that the table does not have, with tiles that are more than the registers of a thread hold; a file that is no table of schedules, or one with no row for an attention.
   }];
   let options = [
     Option<"list", "list", "bool", "false", "Tell all schedules of the table for each attention">,

@@ -76,6 +76,12 @@ RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
 /// come in tiles.
 bool isCaptureTileElement(Type element);
 
+/// Checks that a thread has registers for its part of the tiles of a schedule.
+/// Emits an error at `op` if no assembler could place them without spills.
+LogicalResult verifyTileRegisters(AttentionLikeOpInterface op,
+                                  TargetAttr target,
+                                  hopper::ScheduleAttr schedule);
+
 /// Whether a kernel with this schedule has the shared memory that it takes.
 bool fitsSharedMemory(TargetAttr target, hopper::ScheduleAttr schedule,
                       int64_t queryKeyDim, int64_t valueDim,

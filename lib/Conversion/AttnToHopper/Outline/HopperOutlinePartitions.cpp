@@ -15,22 +15,79 @@ StringRef Outliner::getPartition(StringRef step) {
   return kComputePartition;
 }
 
+static void listSteps(InFlightDiagnostic &diagnostic, ArrayRef<StepOp> steps) {
+  llvm::interleaveComma(steps, diagnostic,
+                        [&](StepOp step) { diagnostic << step.getStepName(); });
+}
+
+/// Of steps that compute, the one with an online softmax, if there is one, and
+/// those that give it scores or its next state: what these exchange is in
+/// registers.
+static SmallVector<StepOp> findSoftmax(TileLoopOp loop,
+                                       ArrayRef<StepOp> steps) {
+  StepOp softmax;
+  OnlineStepOp online;
+  for (StepOp step : steps)
+    step->walk([&](OnlineStepOp op) {
+      online = op;
+      softmax = step;
+    });
+  SmallVector<StepOp> found;
+  if (!softmax)
+    return found;
+  SmallVector<Value> next;
+  for (auto [number, yielded] : llvm::enumerate(loop.getYielded()))
+    if (Value state = loop.getRegionIterArg(number); state == online.getAcc() ||
+                                                     state == online.getMax() ||
+                                                     state == online.getSum())
+      next.push_back(yielded);
+  for (StepOp step : steps)
+    if (step == softmax || llvm::any_of(step.getOutputs(), [&](Value output) {
+          return llvm::is_contained(next, output) ||
+                 llvm::any_of(output.getUsers(), [&](Operation *user) {
+                   return softmax->isProperAncestor(user);
+                 });
+        }))
+      found.push_back(step);
+  return found;
+}
+
 LogicalResult Outliner::matchPartitions() {
   DictionaryAttr partitions = schedule.getPartitions();
   if (!partitions)
     return success();
+  SmallVector<StepOp> steps;
+  for (auto step : loop.getBody().getOps<StepOp>())
+    if (step.getNumResults() == 0 || !blocks.contains(step.getResult(0)))
+      steps.push_back(step);
   for (NamedAttribute named : partitions) {
-    StepOp step = loop.getStep(named.getName().getValue());
-    bool loads =
-        step && step.getNumResults() && blocks.contains(step.getResult(0));
-    if (!step || loads)
-      return loop.emitError("expects partitions of steps that compute, but got "
-                            "one of '")
-             << named.getName().getValue() << "'";
+    if (!llvm::is_contained(steps, loop.getStep(named.getName().getValue()))) {
+      InFlightDiagnostic diagnostic =
+          loop.emitError("expects partitions of steps that compute, but got "
+                         "one of '")
+          << named.getName().getValue() << "'; these steps are ";
+      listSteps(diagnostic, steps);
+      return diagnostic;
+    }
     if (cast<StringAttr>(named.getValue()).getValue() == kLoadPartition)
       return loop.emitError("expects '")
              << kLoadPartition << "' to have no step that computes, but got '"
-             << named.getName().getValue() << "'";
+             << named.getName().getValue() << "'; take another name";
+  }
+  SmallVector<StepOp> softmax = findSoftmax(loop, steps);
+  for (StepOp step : softmax) {
+    StringRef own = getPartition(softmax.front().getStepName()),
+              other = getPartition(step.getStepName());
+    if (own == other)
+      continue;
+    InFlightDiagnostic diagnostic =
+        loop.emitError("expects one partition for the steps of an online "
+                       "softmax, which exchange registers, but got '")
+        << own << "' for '" << softmax.front().getStepName() << "' and '"
+        << other << "' for '" << step.getStepName()
+        << "'; leave partitions out, or name one for ";
+    listSteps(diagnostic, softmax);
+    return diagnostic;
   }
   return success();
 }

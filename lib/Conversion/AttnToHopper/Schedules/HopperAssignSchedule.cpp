@@ -152,10 +152,19 @@ struct AttnHopperAssignSchedule
         llvm::for_each(*found, [&](const HopperSchedule &schedule) {
           describe(op, schedule);
         });
-      if (auto given = op->getAttrOfType<hopper::ScheduleAttr>("schedule"))
+      if (auto given = op->getAttrOfType<hopper::ScheduleAttr>("schedule")) {
         if (failed(hopper::verifyRegisters([&] { return op.emitError(); },
                                            target, given)))
           return WalkResult::interrupt();
+        // The assembler judges those of the table, of which another is taken.
+        bool isOfTable =
+            llvm::any_of(*found, [&](const HopperSchedule &schedule) {
+              return schedule.schedule == given;
+            });
+        if (!isOfTable && !isa<AttentionGradOp>(op) &&
+            failed(verifyTileRegisters(op, target, given)))
+          return WalkResult::interrupt();
+      }
       if (!op->hasAttr("schedule"))
         op->setAttr("schedule", found->front().schedule);
       useProducts(op);

@@ -345,11 +345,28 @@ LogicalResult PipelinedForOp::verify() {
       return emitOpError("expects one place for the step '")
              << place.getName() << "'";
   for (auto name : getExclusive().getAsRange<StringAttr>())
-    if (!names.contains(name.getValue()))
-      return emitOpError("expects steps that exclude each other to be of the "
-                         "schedule, but got '")
-             << name.getValue() << "'";
+    if (!names.contains(name.getValue())) {
+      InFlightDiagnostic diagnostic =
+          emitOpError("expects steps that exclude each other to be of the "
+                      "schedule, but got '")
+          << name.getValue() << "'; its steps are ";
+      llvm::interleaveComma(
+          getSchedule().getAsRange<PlaceAttr>(), diagnostic,
+          [&](PlaceAttr place) { diagnostic << place.getName(); });
+      return diagnostic;
+    }
   return success();
+}
+
+/// An error about the schedule of a loop, which tells what it may name.
+static LogicalResult rejectSchedule(PipelinedForOp loop, Location loc,
+                                    const Twine &problem) {
+  InFlightDiagnostic diagnostic = emitError(loc)
+                                  << problem << "; the steps are ";
+  llvm::interleaveComma(
+      loop.getBlock()->getOps<hopper::StepOp>(), diagnostic,
+      [&](hopper::StepOp step) { diagnostic << step.getName(); });
+  return diagnostic;
 }
 
 /// The step of the loop's body that a value comes from, or null.
@@ -385,15 +402,20 @@ LogicalResult PipelinedForOp::verifyRegions() {
       return step.emitOpError("expects a name that no other step of the loop "
                               "has, but got '")
              << step.getName() << "'";
-    if (getPlace(step.getName()).first < 0)
-      return step.emitOpError("expects a place in the schedule of the loop for "
-                              "'")
-             << step.getName() << "'";
   }
+  // A name that is not right is both of these errors.
   for (auto place : getSchedule().getAsRange<PlaceAttr>())
     if (!steps.contains(place.getName()))
-      return emitOpError("expects a step '")
-             << place.getName() << "', which its schedule names";
+      return rejectSchedule(*this, getLoc(),
+                            "expects a schedule with places for the steps of "
+                            "the loop, but got one for '" +
+                                place.getName() + "'");
+  for (auto step : getBlock()->getOps<hopper::StepOp>())
+    if (getPlace(step.getName()).first < 0)
+      return rejectSchedule(*this, step.getLoc(),
+                            "expects a schedule with a place for each step of "
+                            "the loop, but got none for '" +
+                                step.getName() + "'");
   hopper::StepOp exclusive;
   for (auto name : getExclusive().getAsRange<StringAttr>()) {
     hopper::StepOp step = steps.lookup(name.getValue());

@@ -430,7 +430,9 @@ LogicalResult Protocol::check(Operation *loop, unsigned passing) {
     node = before[node];
   InFlightDiagnostic diagnostic = loop->emitOpError(
       "expects a schedule and stages with which no partition waits for ever; "
-      "these wait for each other:");
+      "take more stages, or an order and stages in which steps that use a tile "
+      "follow sooner the one that gives it, or leave the choice of a schedule "
+      "to the compiler; these wait for each other:");
   int at = node;
   do {
     const Event &event = nodes[at];
