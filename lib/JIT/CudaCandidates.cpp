@@ -111,6 +111,37 @@ getPartlyRead(llvm::ArrayRef<AttentionLikeOpInterface> attentions) {
   return numbers;
 }
 
+static mlir::FailureOr<llvm::SmallVector<mlir::attn::HopperSchedule>>
+getSchedules(AttentionLikeOpInterface attention, const ScheduleTable &table) {
+  // No pass has needed it so far.
+  attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
+  if (auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention))
+    return mlir::attn::getGradientSchedules(gradient);
+  return mlir::attn::getHopperSchedules(attention, table);
+}
+
+/// What a kernel may spill whose schedule somebody has given: as much as with
+/// the same one from the table, and nothing with one that is not in it.
+static int64_t getSpillBytes(AttentionLikeOpInterface attention,
+                             const ScheduleTable &table) {
+  auto given =
+      attention->getAttrOfType<mlir::attn::hopper::ScheduleAttr>("schedule");
+  if (!given || !mlir::attn::haveTiles(attention))
+    return 0;
+  // It needs no schedule of the table.
+  mlir::ScopedDiagnosticHandler silence(
+      attention->getContext(),
+      [](mlir::Diagnostic &) { return mlir::success(); });
+  auto schedules = getSchedules(attention, table);
+  if (failed(schedules))
+    return 0;
+  int64_t bytes = 0;
+  for (const mlir::attn::HopperSchedule &schedule : *schedules)
+    if (schedule.schedule == given)
+      bytes = std::max(bytes, schedule.spillBytes);
+  return bytes;
+}
+
 /// The schedules of one form.
 static mlir::LogicalResult addCandidates(const CudaForm &form,
                                          const ScheduleTable &table,
@@ -124,6 +155,8 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     // more warps at a time, and there is no other kernel.
     if (form.areRows)
       candidate.spillBytes = std::numeric_limits<int64_t>::max();
+    else if (attentions.size() == 1)
+      candidate.spillBytes = getSpillBytes(attentions[0], table);
     candidate.partlyRead = getPartlyRead(attentions);
     if (attentions.size() == 1 && !form.areRows &&
         mlir::attn::haveTiles(attentions[0]))
@@ -132,12 +165,7 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     return mlir::success();
   }
   AttentionLikeOpInterface attention = attentions[0];
-  // No pass has needed it so far.
-  attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
-  auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention);
-  mlir::FailureOr<llvm::SmallVector<mlir::attn::HopperSchedule>> schedules =
-      gradient ? mlir::attn::getGradientSchedules(gradient)
-               : mlir::attn::getHopperSchedules(attention, table);
+  auto schedules = getSchedules(attention, table);
   if (failed(schedules))
     return mlir::failure();
   for (const mlir::attn::HopperSchedule &schedule : *schedules) {

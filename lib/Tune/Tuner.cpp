@@ -40,15 +40,16 @@ std::string TuneResult::describe() const {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-/// Why a package is not worth running, or "".
-static std::string findFlaw(const KernelPackage &package) {
-  if (!package.program)
+/// Why the compiler would run a kernel only if there were no other, or "".
+static std::string findFlaw(const CompileReport &report,
+                            llvm::StringRef schedule) {
+  std::vector<std::string> reasons = report.getRemarks("schedule-rejected");
+  if (reasons.empty())
     return "";
-  for (const cuda::LaunchInfo &launch : package.program->launches)
-    for (const cuda::Variant &variant : launch.variants)
-      if (variant.resources && variant.resources->spillBytes > 0)
-        return llvm::formatv("spills {0} bytes", variant.resources->spillBytes);
-  return "";
+  llvm::StringRef reason = reasons.front();
+  if (reason.consume_front(schedule))
+    reason.consume_front(": ");
+  return reason.str();
 }
 
 /// Compiles candidates on several threads until half of the time is over.
@@ -68,7 +69,8 @@ static void compileAll(llvm::StringRef program, const CompileOptions &compile,
       }
       CompileOptions own = compile;
       own.schedule = contender.schedule;
-      Expected<KernelPackage> package = compileToPackage(program, own);
+      CompileReport report;
+      Expected<KernelPackage> package = compileToPackage(program, own, &report);
       if (!package) {
         // The first line tells enough.
         contender.verdict = "does not compile: " +
@@ -77,7 +79,7 @@ static void compileAll(llvm::StringRef program, const CompileOptions &compile,
                                 .first.str();
         continue;
       }
-      contender.verdict = findFlaw(*package);
+      contender.verdict = findFlaw(report, contender.schedule);
       if (package->object == incumbent.object && !package->program)
         contender.verdict = "has the code of the compiler's choice";
       if (!contender.verdict.empty())
