@@ -3,6 +3,7 @@
 #include "Contenders.h"
 #include "attn/Support/Npy.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
@@ -67,7 +68,7 @@ Error Race::load(Contender &contender) {
   // Before any time is known, a run may take as long as a load.
   auto limit = usual > 0 ? firstRunLimit + getLimit(usual, 1) : kLoadLimit;
   if (Error error = measure(contender, 1, limit).takeError()) {
-    drop(*std::exchange(contender.number, std::nullopt));
+    tell("drop", *std::exchange(contender.number, std::nullopt));
     return error;
   }
   return Error::success();
@@ -81,6 +82,12 @@ Error Race::check(Contender &contender) {
   if (!contender.number)
     if (Error error = load(contender))
       return error;
+  // Results are those of two kernels at a time: of all of them they would take
+  // many times the memory of the inputs.
+  llvm::scope_exit release([&] {
+    for (const Contender *one : {&contenders[0], &contender})
+      tell("free", *one->number);
+  });
   for (const Contender *one : {&contenders[0], &contender})
     if (Expected<std::string> answer = worker->ask(
             llvm::formatv("run {0} {1}", *one->number, one->threads),
@@ -134,11 +141,11 @@ Error Race::compare(size_t number) {
   return Error::success();
 }
 
-void Race::drop(size_t number) {
+void Race::tell(llvm::StringRef command, size_t number) {
   if (!worker->isRunning())
     return;
   Expected<std::string> answer =
-      worker->ask(llvm::formatv("drop {0}", number), kLoadLimit);
+      worker->ask(llvm::formatv("{0} {1}", command, number), kLoadLimit);
   if (!answer)
     llvm::consumeError(answer.takeError());
 }
@@ -146,7 +153,7 @@ void Race::drop(size_t number) {
 void Race::retire(Contender &contender, std::string verdict) {
   contender.verdict = std::move(verdict);
   if (contender.number)
-    drop(*contender.number);
+    tell("drop", *contender.number);
   contender.number = std::nullopt;
 }
 
@@ -234,7 +241,7 @@ void Race::takeTurn(Contender &contender) {
   }
 }
 
-void Race::tell(llvm::StringRef what) {
+void Race::report(llvm::StringRef what) {
   if (progress)
     progress(llvm::formatv("{0}, best so far {1:F2}x", what,
                            1 / contenders[findBest()].getRatio())
@@ -248,7 +255,7 @@ void Race::run() {
       left.push_back(i);
   for (size_t turns = 1; !left.empty() && hasTime(); turns *= 2) {
     for (auto [n, i] : llvm::enumerate(left)) {
-      tell(llvm::formatv("measuring {0} of {1}", n + 1, left.size()).str());
+      report(llvm::formatv("measuring {0} of {1}", n + 1, left.size()).str());
       for (size_t turn = 0;
            turn < turns && contenders[i].verdict.empty() && hasTime(); ++turn)
         takeTurn(contenders[i]);

@@ -82,8 +82,9 @@ private:
   llvm::Error check(Contender &contender);
   /// Whether the results of a kernel of the worker are right.
   llvm::Error compare(size_t number);
-  /// Frees what a kernel of the worker holds.
-  void drop(size_t number);
+  /// Has the worker free what a kernel of it holds: all with "drop", and with
+  /// "free" its results.
+  void tell(llvm::StringRef command, size_t number);
   /// Puts a contender out of the race.
   void retire(Contender &contender, std::string verdict);
   llvm::Expected<std::vector<double>> measure(Contender &contender,
@@ -94,7 +95,7 @@ private:
   /// fails.
   void takeTurn(Contender &contender);
   bool hasTime() const { return obstacle.empty() && Clock::now() < end; }
-  void tell(llvm::StringRef what);
+  void report(llvm::StringRef what);
 
   std::vector<std::string> command, inputCommands;
   std::vector<Contender> &contenders;

@@ -7,63 +7,78 @@ using namespace attn;
 using llvm::Error;
 using llvm::Expected;
 
-/// Room for a dense tensor of the host, as a view with its shape and strides.
-Expected<TensorView> GPU::allocate(const TensorView &view,
-                                   std::vector<cuda::DeviceBuffer> &buffers) {
+/// Room for a dense tensor of the host.
+static Expected<cuda::DeviceBuffer> allocate(cuda::Device device,
+                                             const TensorView &view) {
   int64_t bytes = getSize(DType(view.dtype));
   for (int64_t dim = 0; dim < view.rank; ++dim)
     bytes *= view.shape[dim];
-  Expected<cuda::DeviceBuffer> buffer =
-      cuda::DeviceBuffer::allocate(device, bytes);
-  if (!buffer)
-    return buffer.takeError();
+  return cuda::DeviceBuffer::allocate(device, bytes);
+}
+
+/// The tensor in that room, as a view with its shape and strides.
+static TensorView makeView(const TensorView &view,
+                           const cuda::DeviceBuffer &buffer) {
   TensorView copy = view;
-  copy.data = buffer->getData();
-  buffers.push_back(std::move(*buffer));
+  copy.data = buffer.getData();
   return copy;
 }
 
 Expected<GPU> GPU::create(const Kernel &kernel,
                           llvm::ArrayRef<TensorView> inputs,
-                          llvm::ArrayRef<TensorView> results) {
-  Expected<cuda::Device> device = cuda::Device::current();
-  if (!device)
-    return device.takeError();
-  GPU gpu(*device);
+                          llvm::ArrayRef<TensorView> results,
+                          const GPU *other) {
+  std::shared_ptr<Memory> memory;
+  if (other) {
+    memory = other->memory;
+  } else {
+    Expected<cuda::Device> device = cuda::Device::current();
+    if (!device)
+      return device.takeError();
+    memory = std::make_shared<Memory>(Memory{*device, {}, {}, {}});
+    memory->inputs.resize(inputs.size());
+  }
+  GPU gpu(memory);
   for (auto [number, view] : llvm::enumerate(inputs)) {
     if (kernel.isOnHost(number)) {
       gpu.inputViews.push_back(view);
       continue;
     }
-    Expected<TensorView> copy = gpu.allocate(view, gpu.inputs);
-    if (!copy)
-      return copy.takeError();
-    gpu.inputViews.push_back(*copy);
-    cuda::DeviceBuffer &buffer = gpu.inputs.back();
-    if (Error error = buffer.copyFrom(view.data, buffer.getSize()))
-      return std::move(error);
+    std::optional<cuda::DeviceBuffer> &input = memory->inputs[number];
+    if (!input) {
+      Expected<cuda::DeviceBuffer> buffer = allocate(memory->device, view);
+      if (!buffer)
+        return buffer.takeError();
+      if (Error error = buffer->copyFrom(view.data, buffer->getSize()))
+        return std::move(error);
+      input.emplace(std::move(*buffer));
+    }
+    gpu.inputViews.push_back(makeView(view, *input));
   }
-  for (const TensorView &view : results) {
-    Expected<TensorView> copy = gpu.allocate(view, gpu.results);
-    if (!copy)
-      return copy.takeError();
-    gpu.resultViews.push_back(*copy);
+  for (auto [number, view] : llvm::enumerate(results)) {
+    if (number == memory->results.size()) {
+      Expected<cuda::DeviceBuffer> buffer = allocate(memory->device, view);
+      if (!buffer)
+        return buffer.takeError();
+      memory->results.push_back(std::move(*buffer));
+    }
+    gpu.resultViews.push_back(makeView(view, memory->results[number]));
   }
   return std::move(gpu);
 }
 
 Error GPU::run(const Kernel &kernel, std::vector<Tensor> &tensors,
                bool checkLists) {
-  for (auto [buffer, tensor] : llvm::zip_equal(results, tensors))
+  for (auto [buffer, tensor] : llvm::zip_equal(memory->results, tensors))
     if (Error error = buffer.copyFrom(tensor.getData(), buffer.getSize()))
       return error;
   RunOptions options;
   options.checkLists = checkLists;
   if (Error error = kernel.run(inputViews, resultViews, options))
     return error;
-  if (Error error = device.synchronize())
+  if (Error error = memory->device.synchronize())
     return error;
-  for (auto [buffer, tensor] : llvm::zip_equal(results, tensors))
+  for (auto [buffer, tensor] : llvm::zip_equal(memory->results, tensors))
     if (Error error = buffer.copyTo(tensor.getData(), buffer.getSize()))
       return error;
   return Error::success();
@@ -84,6 +99,8 @@ static Expected<std::vector<cuda::Event>> createEvents(cuda::Device device,
 Expected<std::vector<double>> GPU::measure(const Kernel &kernel, size_t count,
                                            bool isCold) {
   constexpr size_t flushBytes = size_t(256) << 20;
+  cuda::Device device = memory->device;
+  std::optional<cuda::DeviceBuffer> &flush = memory->flush;
   if (isCold && !flush) {
     Expected<cuda::DeviceBuffer> buffer =
         cuda::DeviceBuffer::allocate(device, flushBytes);

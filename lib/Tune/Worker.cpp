@@ -25,14 +25,20 @@ using llvm::Error;
 using llvm::Expected;
 
 namespace {
-/// A kernel with room for its results.
-struct Run {
-  Kernel kernel;
-  std::vector<Tensor> results;
+/// Tensors, and views that point to their shapes.
+struct Tensors {
+  void add(Tensor tensor);
+
+  std::vector<Tensor> tensors;
   std::deque<Shape> shapes;
   std::vector<TensorView> views;
+};
+
+struct Run {
+  Kernel kernel;
   std::optional<GPU> gpu;
-  bool hasRun = false;
+  /// Those of the last run that was to be compared, until they are freed.
+  std::optional<Tensors> results;
 };
 
 class Worker {
@@ -40,7 +46,7 @@ public:
   Expected<std::string> handle(llvm::StringRef command);
 
 private:
-  TensorView makeView(Tensor &tensor, std::deque<Shape> &shapes);
+  Expected<Tensors> makeResults() const;
   Error addInput(llvm::StringRef file, llvm::StringRef type);
   Error load(llvm::StringRef file);
   Expected<Run *> find(llvm::StringRef number);
@@ -49,18 +55,33 @@ private:
   Error save(Run &run, llvm::StringRef prefix);
   Expected<std::string> measure(Run &run, unsigned threads, size_t count);
 
-  std::deque<Tensor> inputs;
-  std::deque<Shape> shapes;
-  std::vector<TensorView> views;
+  /// Of all kernels: there may be tens of them, of long sequences.
+  Tensors inputs;
+  /// What is measured writes here, whose results nobody reads.
+  std::optional<Tensors> scratch;
+  std::vector<DType> resultTypes;
+  std::vector<Shape> resultShapes;
   std::vector<std::unique_ptr<Run>> runs;
 };
 } // namespace
 
-TensorView Worker::makeView(Tensor &tensor, std::deque<Shape> &shapes) {
-  Shape &shape = shapes.emplace_back(tensor.getShape());
-  Shape &strides = shapes.emplace_back(tensor.getStrides());
-  return {tensor.getData(), int32_t(tensor.getDType()), tensor.getRank(),
-          shape.data(), strides.data()};
+void Tensors::add(Tensor tensor) {
+  Tensor &kept = tensors.emplace_back(std::move(tensor));
+  Shape &shape = shapes.emplace_back(kept.getShape());
+  Shape &strides = shapes.emplace_back(kept.getStrides());
+  views.push_back({kept.getData(), int32_t(kept.getDType()), kept.getRank(),
+                   shape.data(), strides.data()});
+}
+
+Expected<Tensors> Worker::makeResults() const {
+  Tensors results;
+  for (auto [type, shape] : llvm::zip_equal(resultTypes, resultShapes)) {
+    Expected<Tensor> tensor = Tensor::create(type, shape);
+    if (!tensor)
+      return tensor.takeError();
+    results.add(std::move(*tensor));
+  }
+  return std::move(results);
 }
 
 Error Worker::addInput(llvm::StringRef file, llvm::StringRef type) {
@@ -73,8 +94,7 @@ Error Worker::addInput(llvm::StringRef file, llvm::StringRef type) {
   Expected<Tensor> tensor = readNpy(file, expected);
   if (!tensor)
     return tensor.takeError();
-  inputs.push_back(std::move(*tensor));
-  views.push_back(makeView(inputs.back(), shapes));
+  inputs.add(std::move(*tensor));
   return Error::success();
 }
 
@@ -93,20 +113,31 @@ Error Worker::load(llvm::StringRef file) {
   Expected<Kernel> kernel = Kernel::load(std::move(*package));
   if (!kernel)
     return kernel.takeError();
-  auto made = std::make_unique<Run>(Run{std::move(*kernel)});
-  Expected<std::vector<Shape>> extents = made->kernel.resultShapes(views);
-  if (!extents)
-    return extents.takeError();
-  for (auto [info, shape] : llvm::zip(made->kernel.results(), *extents)) {
-    Expected<Tensor> tensor = Tensor::create(info.dtype, shape);
-    if (!tensor)
-      return tensor.takeError();
-    made->results.push_back(std::move(*tensor));
+  auto made = std::make_unique<Run>(Run{std::move(*kernel), {}, {}});
+  Expected<std::vector<Shape>> shapes = made->kernel.resultShapes(inputs.views);
+  if (!shapes)
+    return shapes.takeError();
+  std::vector<DType> types;
+  for (const TensorInfo &info : made->kernel.results())
+    types.push_back(info.dtype);
+  if (!scratch) {
+    resultTypes = std::move(types);
+    resultShapes = std::move(*shapes);
+    Expected<Tensors> results = makeResults();
+    if (!results)
+      return results.takeError();
+    scratch = std::move(*results);
+  } else if (types != resultTypes || *shapes != resultShapes) {
+    return llvm::createStringError(
+        "expects a kernel with the results of the first one");
   }
-  for (Tensor &tensor : made->results)
-    made->views.push_back(makeView(tensor, made->shapes));
   if (made->kernel.device() == DeviceKind::Cuda) {
-    Expected<GPU> gpu = GPU::create(made->kernel, views, made->views);
+    const GPU *other = nullptr;
+    for (const std::unique_ptr<Run> &run : runs)
+      if (run && run->gpu)
+        other = &*run->gpu;
+    Expected<GPU> gpu =
+        GPU::create(made->kernel, inputs.views, scratch->views, other);
     if (!gpu)
       return gpu.takeError();
     made->gpu.emplace(std::move(*gpu));
@@ -124,24 +155,31 @@ Expected<Run *> Worker::find(llvm::StringRef text) {
 }
 
 Error Worker::run(Run &run, unsigned threads) {
+  if (!run.results) {
+    Expected<Tensors> results = makeResults();
+    if (!results)
+      return results.takeError();
+    run.results = std::move(*results);
+  }
   // All ones are a NaN of each type, so that what a run leaves out stands out.
-  for (Tensor &tensor : run.results)
+  for (Tensor &tensor : run.results->tensors)
     std::memset(tensor.getData(), 0xff, tensor.getSizeInBytes());
-  run.hasRun = true;
   if (run.gpu)
-    return run.gpu->run(run.kernel, run.results, /*checkLists=*/false);
+    return run.gpu->run(run.kernel, run.results->tensors,
+                        /*checkLists=*/false);
   RunOptions options;
   options.threads = threads;
-  return run.kernel.run(views, run.views, options);
+  return run.kernel.run(inputs.views, run.results->views, options);
 }
 
 Expected<std::string> Worker::compare(Run &a, Run &b) {
-  if (!a.hasRun || !b.hasRun)
+  if (!a.results || !b.results)
     return llvm::createStringError("expects kernels that have run");
   bool isSame = true;
   std::string answer = "differ";
-  for (size_t i = 0; i < a.results.size(); ++i) {
-    const Tensor &x = a.results[i], &y = b.results[i];
+  for (auto [i, pair] : llvm::enumerate(
+           llvm::zip_equal(a.results->tensors, b.results->tensors))) {
+    const auto &[x, y] = pair;
     double largest = 0, difference = 0;
     if (std::memcmp(x.getData(), y.getData(), x.getSizeInBytes()) != 0) {
       isSame = false;
@@ -165,7 +203,9 @@ Expected<std::string> Worker::compare(Run &a, Run &b) {
 }
 
 Error Worker::save(Run &run, llvm::StringRef prefix) {
-  for (auto [i, result] : llvm::enumerate(run.results))
+  if (!run.results)
+    return llvm::createStringError("expects a kernel that has run");
+  for (auto [i, result] : llvm::enumerate(run.results->tensors))
     if (Error error =
             writeNpy((prefix + llvm::Twine(i) + ".npy").str(), result))
       return error;
@@ -186,7 +226,7 @@ Expected<std::string> Worker::measure(Run &run, unsigned threads,
     options.threads = threads;
     for (size_t i = 0; i < count; ++i) {
       auto start = std::chrono::steady_clock::now();
-      if (Error error = run.kernel.run(views, run.views, options))
+      if (Error error = run.kernel.run(inputs.views, scratch->views, options))
         return std::move(error);
       std::chrono::duration<double> time =
           std::chrono::steady_clock::now() - start;
@@ -226,6 +266,10 @@ Expected<std::string> Worker::handle(llvm::StringRef command) {
     for (std::unique_ptr<Run> &run : runs)
       if (run.get() == *first)
         run.reset();
+    return answer(Error::success());
+  }
+  if (name == "free") {
+    (*first)->results.reset();
     return answer(Error::success());
   }
   if (name == "save") {

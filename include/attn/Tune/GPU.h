@@ -6,6 +6,7 @@
 #include "attn/JIT/Kernel.h"
 #include "attn/Runtime/Cuda/Device.h"
 #include "attn/Support/Tensor.h"
+#include <memory>
 #include <optional>
 
 namespace attn {
@@ -14,10 +15,13 @@ namespace attn {
 class GPU {
 public:
   /// Copies the inputs, but for scalars, and makes room for the results. The
-  /// views are those of tensors of the host, whose shapes must stay.
+  /// views are those of tensors of the host, whose shapes must stay. With
+  /// another one for the same inputs, and results of the same types and shapes,
+  /// both have its memory, and run one after the other.
   static llvm::Expected<GPU> create(const Kernel &kernel,
                                     llvm::ArrayRef<TensorView> inputs,
-                                    llvm::ArrayRef<TensorView> results);
+                                    llvm::ArrayRef<TensorView> results,
+                                    const GPU *other = nullptr);
 
   /// Copies the results to the GPU, runs the kernel, after a check of its lists
   /// if asked for, and copies them back.
@@ -32,19 +36,22 @@ public:
                                               size_t count, bool isCold);
 
   /// "NVIDIA H200"
-  llvm::StringRef getName() const { return device.getName(); }
+  llvm::StringRef getName() const { return memory->device.getName(); }
 
 private:
-  explicit GPU(cuda::Device device) : device(device) {}
+  struct Memory {
+    cuda::Device device;
+    /// Of those that some kernel has in the memory of the GPU.
+    std::vector<std::optional<cuda::DeviceBuffer>> inputs;
+    std::vector<cuda::DeviceBuffer> results;
+    /// More than any cache holds, once it is needed.
+    std::optional<cuda::DeviceBuffer> flush;
+  };
 
-  llvm::Expected<TensorView> allocate(const TensorView &view,
-                                      std::vector<cuda::DeviceBuffer> &buffers);
+  explicit GPU(std::shared_ptr<Memory> memory) : memory(std::move(memory)) {}
 
-  cuda::Device device;
-  std::vector<cuda::DeviceBuffer> inputs, results;
+  std::shared_ptr<Memory> memory;
   std::vector<TensorView> inputViews, resultViews;
-  /// More than any cache holds, once it is needed.
-  std::optional<cuda::DeviceBuffer> flush;
 };
 
 } // namespace attn

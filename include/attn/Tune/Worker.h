@@ -5,18 +5,19 @@
 // with what was asked for, or "error" with a text.
 //
 //   input FILE.npy TYPE   the next input of all kernels
-//   load FILE             the kernel package in a file, with room for its
-//                         results; kernels have the numbers 0, 1, ...
+//   load FILE             the kernel package in a file; kernels have the
+//                         numbers 0, 1, ..., and all of them the same results
 //   drop N                forgets a kernel, whose number stays taken
 //   run N T               runs a kernel once on T threads, 0 for all, on
-//                         results of NaNs
+//                         results of its own, of NaNs before
+//   free N                forgets the results of a kernel
 //   compare N M           whether the results of two kernels that have run are
 //                         equal: "ok same", or "ok differ" with the largest
 //                         difference and the largest element of each; an error
 //                         where one is not finite and the other is
 //   save N PREFIX         writes the results to PREFIX0.npy, PREFIX1.npy, ...
 //   measure N T COUNT     the seconds of up to COUNT runs on T threads, 0 for
-//                         all
+//                         all, on results that all kernels share
 //
 //===----------------------------------------------------------------------===//
 
