@@ -225,7 +225,8 @@ ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
 
 /** Which code a call with these inputs runs, of which only types and extents
  *  are read, as JSON: "source", which is "exact" or "nearest" for what a tuning
- *  database has for such extents or the nearest ones and otherwise "model";
+ *  database has for such extents or the nearest ones, "other-version" for such
+ *  extents but another driver or compiler, and otherwise "model";
  *  "choice", the same in words; "rejected", the schedules that the compiler has
  *  rejected, and why; "measuredSeconds" where it was tuned for such extents;
  *  and of a GPU "kernels" as above, with "isTaken" where there is one, and

@@ -115,10 +115,13 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   }
   choice.reason = llvm::formatv(
       "tuned for {0}{1}{2}: {3:F1} us, untuned {4:F1} us", entry->extents,
-      source == tune::Source::Exact ? "" : ", the nearest extents",
+      source == tune::Source::Nearest ? ", the nearest extents" : "",
       entry->version == version ? "" : ", with " + entry->version,
       1e6 * entry->seconds, 1e6 * entry->untunedSeconds);
-  choice.source = source == tune::Source::Exact ? "exact" : "nearest";
+  choice.source = source == tune::Source::Exact     ? "exact"
+                  : source == tune::Source::Nearest ? "nearest"
+                                                    : "other-version";
+  // Code of another version took another time.
   if (source == tune::Source::Exact)
     choice.measured = entry->seconds;
   choice.threads = entry->threads;

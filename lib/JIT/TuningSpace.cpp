@@ -17,6 +17,10 @@
 using namespace attn;
 using mlir::attn::AttentionLikeOpInterface;
 
+static constexpr llvm::StringLiteral kSourceHash =
+#include "SourceHash.inc"
+    ;
+
 /// The text of a module, of which names and schedules are no part.
 static std::string getHash(mlir::ModuleOp module,
                            const CompileOptions &options) {
@@ -166,7 +170,8 @@ attn::getProgramHash(llvm::StringRef program, const CompileOptions &options) {
 llvm::Expected<TuningPlace>
 attn::getTuningPlace(const CompileOptions &options) {
   TuningPlace place;
-  place.version = "attn " ATTN_VERSION;
+  place.version =
+      (llvm::Twine("attn " ATTN_VERSION " (") + kSourceHash + ")").str();
   if (options.device == DeviceKind::CPU) {
     llvm::Expected<CPUTarget> target = getCPUTarget(options.target);
     if (!target)

@@ -78,7 +78,8 @@ const Entry *tune::chooseEntry(llvm::ArrayRef<Entry> entries,
     bestKey = key;
   }
   source = !best                ? Source::Model
-           : bestKey.first == 0 ? Source::Exact
-                                : Source::Nearest;
+           : bestKey.first != 0 ? Source::Nearest
+           : bestKey.second     ? Source::OtherVersion
+                                : Source::Exact;
   return best;
 }

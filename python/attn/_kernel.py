@@ -196,8 +196,9 @@ class Kernel:
         """Which code a call with these tensors runs, and why, as a dict.
 
         source    "exact" or "nearest" for what a tuning database has for extents
-                  like these or for the nearest ones, "model" for what the
-                  compiler has chosen
+                  like these or for the nearest ones, "other-version" for extents
+                  like these but another driver or compiler, "model" for what
+                  the compiler has chosen
         choice    the same in words
         measuredSeconds  where it was tuned for extents like these
         kernels   of a GPU: the schedule of each variant, its `registers`,

@@ -45,8 +45,9 @@ getFreeExtents(llvm::ArrayRef<TensorInfo> inputs,
                llvm::function_ref<int64_t(size_t, size_t)> getExtent);
 
 /// What kernels of these options run on, and the versions that their times
-/// depend on: Entry::device and Entry::version of a tuning database. An error
-/// without a GPU where one is needed.
+/// depend on, with a hash of the compiler's sources: Entry::device and
+/// Entry::version of a tuning database. An error without a GPU where one is
+/// needed.
 struct TuningPlace {
   std::string device, version;
 };

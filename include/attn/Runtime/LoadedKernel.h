@@ -68,7 +68,8 @@ struct RunOptions {
 /// Which code a call runs.
 struct CodeChoice {
   /// "exact" or "nearest" for what a tuning database has for extents like those
-  /// of the call or for the nearest ones, "model" for what the compiler and its
+  /// of the call or for the nearest ones, "other-version" for such extents but
+  /// another driver or compiler, "model" for what the compiler and its
   /// model of costs choose.
   std::string source = "model";
   /// The same in words.

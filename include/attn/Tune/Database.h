@@ -37,7 +37,8 @@ struct Entry {
   std::string program;
   /// "cuda: NVIDIA H200, 132 SMs".
   std::string device;
-  /// The driver, if any, and the compiler: "driver 13.0, attn 0.1.0".
+  /// The driver, if any, and the compiler with a hash of its sources:
+  /// "driver 13.0, attn 0.1.0 (0123456789ab)".
   std::string version;
   Bucket bucket;
   /// "" for what the compiler chooses.
@@ -139,8 +140,9 @@ std::string getUserDatabasePath();
 /// What ships with us, which may be empty.
 const std::vector<Entry> &getShippedEntries();
 
-/// What decides on a schedule.
-enum class Source { Exact, Nearest, Model };
+/// What decides on a schedule: an entry for the same extents, of this version
+/// or of another one, an entry for extents near by, or the model of costs.
+enum class Source { Exact, OtherVersion, Nearest, Model };
 
 /// The entries of a program on any device, the user's before the shipped ones.
 /// What is wrong with the user's file is no error: `note` tells what, and the

@@ -323,6 +323,12 @@ TEST(TuningDatabaseTest, chooses) {
   EXPECT_EQ(choose({4, 20}), "#exact");
   entries.back().version = "attn 2";
   EXPECT_EQ(choose({4, 20}, "attn 2"), "#second");
+  EXPECT_EQ(source, Source::Exact);
+  // What another version has measured says something, but not all.
+  EXPECT_EQ(choose({4, 20}, "attn 3"), "#exact");
+  EXPECT_EQ(source, Source::OtherVersion);
+  EXPECT_EQ(choose({4, 21}, "attn 3"), "#exact");
+  EXPECT_EQ(source, Source::Nearest);
 }
 
 TEST(TuningDatabaseTest, findsTheUsersFile) {
