@@ -22,7 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 
-from attn.bench import variants
+from attn_bench import variants
 
 
 class Tools:

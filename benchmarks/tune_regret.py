@@ -18,7 +18,7 @@ import time
 import attn
 import numpy as np
 from attn import _native
-from attn.bench import variants
+from attn_bench import variants
 
 
 def search(text, tensors, seconds, candidates):

@@ -25,6 +25,8 @@ $strip -o "$stage/bin/AttnCudaDeviceTests" \
 $strip -o "$stage/lib/libattn.so" $build/lib/libattn.so
 cp scripts/run-gpu-tests "$stage"
 (cd python && find attn -name '*.py' -exec cp --parents '{}' "../$stage/python" ';')
+cp -r benchmarks/attn_bench "$stage/python"
+rm -rf "$stage/python/attn_bench/__pycache__"
 cp test/GPU/*.py test/GPU/pytest.ini "$stage/tests"
 cp docs/examples/*.mlir "$stage/examples"
 cat >"$stage/README" <<'EOF'

@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""python -m attn.bench: its programs, and the program itself."""
+"""python -m attn_bench: its programs, and the program itself."""
 
 import json
 import pathlib
@@ -16,13 +16,13 @@ except ImportError:
     torch = None
 
 import attn
-from attn.bench import peers, split_kv, variants
-from attn.bench.variants import Case
+from attn_bench import peers, split_kv, variants
+from attn_bench.variants import Case
 
 
 def bench(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "attn.bench", *arguments],
+        [sys.executable, "-m", "attn_bench", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -124,7 +124,7 @@ class Program(unittest.TestCase):
     def test_without_pytorch(self):
         run = bench()
         self.assertEqual(run.returncode, 1)
-        self.assertRegex(run.stderr, "^attn.bench: error: expects PyTorch")
+        self.assertRegex(run.stderr, "^attn_bench: error: expects PyTorch")
 
     @unittest.skipIf(torch is None, "needs PyTorch")
     def test_run(self):
@@ -159,7 +159,7 @@ class TestTimers(unittest.TestCase):
     """What the timer of a GPU enqueues, on one that only takes notes."""
 
     def run_rounds(self, is_cold):
-        from attn.bench import measure
+        from attn_bench import measure
 
         notes = []
 
@@ -218,7 +218,7 @@ class Check(unittest.TestCase):
     """A result with a flaw in it is not timed."""
 
     def test_flaws(self):
-        from attn.bench.check import Judge
+        from attn_bench.check import Judge
 
         torch.manual_seed(0)
         case = Case("alibi", "causal", "bf16", 1, 2, 64, 16)
@@ -237,7 +237,7 @@ class Check(unittest.TestCase):
         self.assertFalse(judge.accepts(judge.errors(good * float("nan"))))
 
     def test_rows_without_keys(self):
-        from attn.bench.check import Judge
+        from attn_bench.check import Judge
 
         torch.manual_seed(0)
         case = Case("none", "full", "f32", 1, 1, 8, 16)

@@ -1,12 +1,12 @@
 # RUN: %python %s
-"""python -m attn.bench.heads: its program and its options."""
+"""python -m attn_bench.heads: its program and its options."""
 
 import subprocess
 import sys
 import unittest
 
 import attn
-from attn.bench import heads
+from attn_bench import heads
 
 
 class Heads(unittest.TestCase):
@@ -21,7 +21,7 @@ class Heads(unittest.TestCase):
 
     def test_help(self):
         run = subprocess.run(
-            [sys.executable, "-m", "attn.bench.heads", "--help"],
+            [sys.executable, "-m", "attn_bench.heads", "--help"],
             capture_output=True,
             text=True,
             check=False,

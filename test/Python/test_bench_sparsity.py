@@ -1,5 +1,5 @@
 # RUN: env ATTN_PTXAS=off %python %s
-"""python -m attn.bench --sparsity: its programs, what they leave of the pairs, and
+"""python -m attn_bench --sparsity: its programs, what they leave of the pairs, and
 what is said of times."""
 
 import argparse
@@ -23,8 +23,8 @@ except ImportError:
     torch = None
 
 import attn
-from attn.bench import check, contest, measure, peers, sparse, sparsity, tiles
-from attn.bench.variants import Case
+from attn_bench import check, contest, measure, peers, sparse, sparsity, tiles
+from attn_bench.variants import Case
 
 # The patterns of the table, in sizes that leave something of 512 tokens.
 SMALL = {
@@ -406,7 +406,7 @@ class Kernels(unittest.TestCase):
 class Program(unittest.TestCase):
     def test_option(self):
         run = subprocess.run(
-            [sys.executable, "-m", "attn.bench", "--sparsity=stripes"],
+            [sys.executable, "-m", "attn_bench", "--sparsity=stripes"],
             capture_output=True,
             text=True,
             check=False,
@@ -445,7 +445,7 @@ class Program(unittest.TestCase):
             names = "masks,blocks-64-20,keys-90"
             run = subprocess.run(
                 [
-                    *(sys.executable, "-m", "attn.bench", f"--sparsity={names}"),
+                    *(sys.executable, "-m", "attn_bench", f"--sparsity={names}"),
                     *("--device=cpu", "--dims=16", "--lengths=256", "--tokens=512"),
                     *("--heads-total=32", "--rounds=2", "--peers=math", "--seed=1"),
                     f"--json={path}",

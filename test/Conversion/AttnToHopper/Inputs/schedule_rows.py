@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from attn.bench import heads, sparsity, split_kv, variants
+from attn_bench import heads, sparsity, split_kv, variants
 
 # Those that the tables of docs/benchmarks.md have, and one for each other width of
 # a swizzled tile.

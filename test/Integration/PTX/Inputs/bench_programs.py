@@ -17,7 +17,7 @@ import sys
 
 import check
 import shards
-from attn.bench import split_kv, sparsity, variants
+from attn_bench import split_kv, sparsity, variants
 
 DIMS = (64, 128, 256)
 # Of gradients, in compile time the most expensive programs.

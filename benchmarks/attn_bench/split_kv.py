@@ -1,4 +1,4 @@
-"""`python -m attn.bench --split-kv`: few Q blocks with many keys.
+"""`python -m attn_bench --split-kv`: few Q blocks with many keys.
 
 Where there are too few tiles to fill a GPU, or some take much longer than all
 others, the keys of a tile are shared out to several CTAs. Against the
@@ -119,7 +119,7 @@ def _run_case(torch, case, options, timer):
 def run(torch, options, timer, save):
     """Prints a table; whether one of ours failed."""
     if options.device != "cuda":
-        print("attn.bench: error: expects a GPU for --split-kv", file=sys.stderr)
+        print("attn_bench: error: expects a GPU for --split-kv", file=sys.stderr)
         return True
     names = ["whole", *options.peers]
     title = "mask type heads queries x keys dim"

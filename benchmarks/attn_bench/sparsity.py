@@ -196,7 +196,7 @@ def _random_bits(block, density):
     def make(draw, case):
         import numpy
 
-        from .. import layouts
+        from attn import layouts
 
         count = -(-case.length // block)
         bits = numpy.empty((case.heads, count, count), bool)
@@ -213,7 +213,7 @@ def big_bird(block):
     """BigBird: 3 blocks of a window, 2 global ones, and 3 random ones of each head."""
 
     def make(draw, case):
-        from .. import layouts
+        from attn import layouts
 
         count = -(-case.length // block)
         bits = layouts.big_bird(
@@ -278,7 +278,7 @@ def _shared_bits(density, own=2):
     def make(draw, case):
         import numpy
 
-        from .. import layouts
+        from attn import layouts
 
         tiles = -(-case.length // SHARING_QUERIES)
         bits = numpy.empty((case.heads, case.length, case.length), bool)

@@ -1,4 +1,4 @@
-"""python -m attn.bench.heads: few queries of heads that share keys (GQA), with tiles
+"""python -m attn_bench.heads: few queries of heads that share keys (GQA), with tiles
 of several heads, with tiles of one, and what PyTorch has."""
 
 import argparse
@@ -53,7 +53,7 @@ def _kernels(dim, heads, key_heads):
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(
-        prog="python -m attn.bench.heads",
+        prog="python -m attn_bench.heads",
         description="Microseconds of a call on a GPU, all in turn, each checked"
         " against float64 for one head of keys.",
     )

@@ -1,4 +1,4 @@
-"""`python -m attn.bench --sparsity=...`: what masks and sparsity cost.
+"""`python -m attn_bench --sparsity=...`: what masks and sparsity cost.
 
 Against the kernel without a mask of the same shape, of whose time they should
 take the part that they leave, and against FlexAttention.

@@ -1,4 +1,4 @@
-"""python -m attn.bench: times of kernels and of what PyTorch has instead."""
+"""python -m attn_bench: times of kernels and of what PyTorch has instead."""
 
 import argparse
 import functools
@@ -29,7 +29,7 @@ def _list(known):
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(
-        prog="python -m attn.bench",
+        prog="python -m attn_bench",
         description="Compares kernels with attention of PyTorch: all in turn, in one"
         " process, each checked against float64 before it is timed. A ratio is the"
         " time of a peer over ours.",
@@ -228,7 +228,7 @@ def main(arguments=None):
         import torch
     except ImportError as error:
         print(
-            "attn.bench: error: expects PyTorch, which it compares with"
+            "attn_bench: error: expects PyTorch, which it compares with"
             f" (pip install torch): {error}",
             file=sys.stderr,
         )
@@ -263,4 +263,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except attn.Error as error:
-        sys.exit(f"attn.bench: error: {error}")
+        sys.exit(f"attn_bench: error: {error}")

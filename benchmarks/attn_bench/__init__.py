@@ -1,4 +1,4 @@
-"""`python -m attn.bench` compares kernels with what PyTorch has.
+"""`python -m attn_bench` compares kernels with what PyTorch has.
 
 variants   the attention variants, for this compiler and for FlexAttention
 peers      attention of PyTorch, by backend
