@@ -23,6 +23,12 @@ DIMS = (64, 128, 256)
 # Of gradients, in compile time the most expensive programs.
 GRADIENT_DIMS = (64, 128)
 
+# Masks that are tensors.
+PAIRS = {
+    "pairs": ("tensor<?x?xi1>", "%i, %j"),
+    "pairs-of-heads": ("tensor<?x?x?xi1>", "%h, %i, %j"),
+}
+
 
 def make_case(variant, mask, dim):
     return variants.Case(variant, mask, "bf16", 1, 8, 16384, dim)
@@ -72,6 +78,10 @@ def get_programs(examples):
             mask=documents.body,
         )
         programs[f"softcap-documents-{dim}"] = text, []
+        for name, (type_, indices) in PAIRS.items():
+            load = f"%p = tensor.extract %ok[{indices}] : {type_}"
+            text = variants.text(case, [("ok", type_)], mask=load)
+            programs[f"{name}-{dim}"] = text, []
     for dim in GRADIENT_DIMS:
         for name in ("none", "softcap"):
             text = variants.program(make_case(name, "causal", dim))
