@@ -7,7 +7,7 @@ Each cell, a head dimension, a mask and a length, is tuned into FOLDER/tuning.db
 in its share of the seconds that are left; FOLDER/tuned.json is the export. Then
 the tuned program runs in turn with the untuned one, in one process, on inputs of
 its own: what a cell shows is no part of what its schedule was chosen by. Only
-the tools of the compiler are needed, and the standard library. A cell that fails
+attn-run and attn-tune-db are needed, and the standard library. A cell that fails
 is told, and the others go on.
 """
 
@@ -26,10 +26,12 @@ from attn_bench import variants
 
 
 class Tools:
-    """The programs of the compiler, of which none uses a database unless told."""
+    """The programs of the compiler, of which none uses a database unless told.
+    Without a folder they are those of the bundle that this is in, or on PATH."""
 
     def __init__(self, folder, target):
-        self.folder = folder
+        own = pathlib.Path(__file__).resolve().parent.parent / "bin"
+        self.folder = folder or (own if (own / "attn-run").exists() else None)
         self.target = target
 
     def run(self, tool, *arguments, database="off"):
@@ -46,10 +48,10 @@ class Tools:
         return done.stdout
 
 
-def shapes(case, seed, names=("q", "k", "v")):
+def shapes(case, seed):
     """Arguments of attn-run."""
     shape = f"{case.batch}x{case.heads}x{case.length}x{case.dim}"
-    return [f"--arg={name}=randn:{shape}" for name in names] + [f"--seed={seed}"]
+    return [f"--arg={name}=randn:{shape}" for name in "qkv"] + [f"--seed={seed}"]
 
 
 def tune(tools, case, program, database, seconds):
@@ -67,25 +69,26 @@ def tune(tools, case, program, database, seconds):
     return report["schedule"], tried
 
 
-def compare(tools, case, program, database, runs):
-    """The median times in seconds of the tuned and of the untuned program."""
-    tuned = program.with_suffix(".tuned.mlir")
-    extents = ",".join(map(str, (case.batch, case.heads, case.length) * 3))
-    device = "cuda" if tools.target == "cuda" else "cpu"
-    what = f"file={database} extents={extents} device={device}"
-    tools.run("attn-opt", program, f"--attn-apply-tuning={what}", "-o", tuned)
-    if "schedule" not in tuned.read_text():
-        return None
+def write(path, case, schedule):
+    """A program with a schedule, None or "" for the compiler's choice."""
+    text = variants.program(case)
+    if schedule:
+        text = text.replace("attn.attention", f"attn.attention schedule {schedule}", 1)
+    path.write_text(text)
+    return path
+
+
+def compare(tools, case, program, baseline, runs):
+    """The median times in seconds of two programs that run in turn."""
     report = json.loads(
         tools.run(
             "attn-run",
-            tuned,
+            program,
             f"--target={tools.target}",
             f"--bench={runs}",
-            f"--baseline={program}",
+            f"--baseline={baseline}",
             "--format=json",
-            # What attn-opt prints has no names of arguments.
-            *shapes(case, 1, names=("arg0", "arg1", "arg2")),
+            *shapes(case, 1),
         )
     )["bench"]
     return report["median_s"], report["baseline"]["median_s"]
@@ -113,7 +116,9 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin", type=pathlib.Path, help="by default those on PATH")
+    parser.add_argument(
+        "--bin", type=pathlib.Path, help="by default that of the bundle, or PATH"
+    )
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--target", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--seconds", type=float, default=240, help="for all cells")
@@ -143,12 +148,14 @@ def main(arguments=None):
         start = time.monotonic()
         share = (end - start) / (len(cases) - number)
         budget = max(share - besides, 1.0)
-        program = args.out / f"{case.mask}-{case.dim}.mlir"
-        program.write_text(variants.program(case))
+        program = write(args.out / f"{case.mask}-{case.dim}.mlir", case, "")
         name = f"| {case.dim} | {case.mask} | {case.length} |"
         try:
             schedule, tried = tune(tools, case, program, database, budget)
-            times = compare(tools, case, program, database, args.runs)
+            times = None
+            if schedule:
+                tuned = write(program.with_suffix(".tuned.mlir"), case, schedule)
+                times = compare(tools, case, tuned, program, args.runs)
         except (RuntimeError, OSError, ValueError, KeyError) as error:
             failures += 1
             print(f"{name} | | | | failed: {error} |", flush=True)

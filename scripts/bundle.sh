@@ -11,32 +11,36 @@ build=build/portable
 name=attn-gpu-tests
 limit_mb=40
 
-scripts/build.sh portable attn-run attn AttnCudaDeviceTests >&2
+scripts/build.sh portable attn-run attn-tune-db attn AttnCudaDeviceTests >&2
 
 stage=$build/$name
 rm -rf "$stage"
 mkdir -p "$stage/bin" "$stage/lib" "$stage/python" "$stage/tests" \
-  "$stage/examples"
+  "$stage/examples" "$stage/benchmarks"
 strip=/usr/lib/llvm-22/bin/llvm-strip
 [ -x $strip ] || strip="strip"
-$strip -o "$stage/bin/attn-run" $build/bin/attn-run
+for tool in attn-run attn-tune-db; do
+  $strip -o "$stage/bin/$tool" $build/bin/$tool
+done
 $strip -o "$stage/bin/AttnCudaDeviceTests" \
   $build/test/Unit/AttnCudaDeviceTests
 $strip -o "$stage/lib/libattn.so" $build/lib/libattn.so
 cp scripts/run-gpu-tests "$stage"
 (cd python && find attn -name '*.py' -exec cp --parents '{}' "../$stage/python" ';')
 cp -r benchmarks/attn_bench "$stage/python"
+cp benchmarks/tune_*.py "$stage/benchmarks"
 rm -rf "$stage/python/attn_bench/__pycache__"
 cp test/GPU/*.py test/GPU/pytest.ini "$stage/tests"
 cp docs/examples/*.mlir "$stage/examples"
 cat >"$stage/README" <<'EOF'
 Tests and measurements of attn on a GPU: ./run-gpu-tests RESULTS
 needs an NVIDIA driver and Python; with pytest and PyTorch it runs more, and tells.
+What tuning is worth: benchmarks/tune_grid.py --out=FOLDER, and, with NumPy,
+ATTN_LIBRARY=lib/libattn.so benchmarks/tune_regret.py --target=cuda
 EOF
 
 # What is not on every Linux must not be needed.
-for file in "$stage/bin/attn-run" "$stage/bin/AttnCudaDeviceTests" \
-  "$stage/lib/libattn.so"; do
+for file in "$stage"/bin/* "$stage/lib/libattn.so"; do
   if readelf -d "$file" | grep NEEDED |
     grep -v -E 'lib(c|m|dl|rt|pthread)\.so|ld-linux' >&2; then
     echo "bundle: expects '$file' to need no such library" >&2
