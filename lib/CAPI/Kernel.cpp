@@ -133,17 +133,20 @@ attnStatus attnKernelResultInfo(const attnKernel *kernel, size_t index,
                    error);
 }
 
-/// The variants of a program, of a call that has made a choice, with names as
-/// all of this interface are.
+/// With names as all of this interface are.
+static llvm::json::Object toCamelCase(llvm::json::Object object) {
+  llvm::json::Object result;
+  for (auto &[name, value] : object)
+    result[llvm::convertToCamelFromSnakeCase(name)] = std::move(value);
+  return result;
+}
+
+/// The variants of a program, of a call that has made a choice.
 static llvm::json::Array describeKernels(const cuda::CudaProgram &program,
                                          const CodeChoice *choice = nullptr) {
   llvm::json::Array kernels;
-  for (const VariantReport &variant : describeVariants(program, choice)) {
-    llvm::json::Object kernel;
-    for (auto &[name, value] : variant.toJSON())
-      kernel[llvm::convertToCamelFromSnakeCase(name)] = std::move(value);
-    kernels.push_back(std::move(kernel));
-  }
+  for (const VariantReport &variant : describeVariants(program, choice))
+    kernels.push_back(toCamelCase(variant.toJSON()));
   return kernels;
 }
 
@@ -193,13 +196,26 @@ attnStatus attnKernelExplain(const attnKernel *kernel, const attnTensor *inputs,
   llvm::Expected<CodeChoice> choice = kernel->kernel->explain(views.get());
   if (!choice)
     return fail(error, choice.takeError(), ATTN_INVALID_ARGUMENT);
-  llvm::json::Array rejected;
-  for (const std::string &reason :
-       kernel->report.getRemarks("schedule-rejected"))
-    rejected.push_back(llvm::json::fixUTF8(reason));
+  auto getRemarks = [&](llvm::StringRef name) {
+    llvm::json::Array texts;
+    for (const std::string &text : kernel->report.getRemarks(name))
+      texts.push_back(llvm::json::fixUTF8(text));
+    return texts;
+  };
+  llvm::json::Array schedules, tuned;
+  for (const CompileReport::Schedule &schedule : kernel->report.getSchedules())
+    schedules.push_back(llvm::json::Object{
+        {"schedule", llvm::json::fixUTF8(schedule.schedule)},
+        {"reason", llvm::json::fixUTF8(schedule.reason)},
+        {"isTaken", choice->package == &kernel->kernel->getPackage()}});
+  for (const CodeChoice::Tuned &entry : choice->tuned)
+    tuned.push_back(toCamelCase(entry.toJSON()));
   llvm::json::Object object{{"source", choice->source},
                             {"choice", llvm::json::fixUTF8(choice->text)},
-                            {"rejected", std::move(rejected)}};
+                            {"schedules", std::move(schedules)},
+                            {"tuned", std::move(tuned)},
+                            {"ruledOut", getRemarks("rows-ruled-out")},
+                            {"rejected", getRemarks("schedule-rejected")}};
   if (choice->measured)
     object["measuredSeconds"] = *choice->measured;
   if (const auto &program = choice->package->program)

@@ -8,6 +8,7 @@
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <limits>
@@ -112,12 +113,39 @@ getPartlyRead(llvm::ArrayRef<AttentionLikeOpInterface> attentions) {
 }
 
 static mlir::FailureOr<llvm::SmallVector<mlir::attn::HopperSchedule>>
-getSchedules(AttentionLikeOpInterface attention, const ScheduleTable &table) {
+getSchedules(AttentionLikeOpInterface attention, const ScheduleTable &table,
+             llvm::SmallVectorImpl<mlir::attn::RuledOutRow> &ruledOut) {
   // No pass has needed it so far.
   attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   if (auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention))
     return mlir::attn::getGradientSchedules(gradient);
-  return mlir::attn::getHopperSchedules(attention, table);
+  return mlir::attn::getHopperSchedules(attention, table, &ruledOut);
+}
+
+/// Tells how many rows of the table each condition has ruled out.
+static void explainRows(AttentionLikeOpInterface attention,
+                        const ScheduleTable &table,
+                        llvm::ArrayRef<mlir::attn::RuledOutRow> ruledOut) {
+  llvm::MapVector<llvm::StringRef, unsigned> counts;
+  for (const mlir::attn::RuledOutRow &row : ruledOut)
+    ++counts[row.reason];
+  auto reasons = counts.takeVector();
+  llvm::sort(reasons, [](const auto &a, const auto &b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+  });
+  bool isGathered = attention->hasAttr(mlir::attn::kGatheredAttrName);
+  size_t total = (isGathered ? table.gathered : table.attention).rows.size();
+  for (const auto &[reason, count] : reasons)
+    mlir::remark::analysis(
+        attention.getLoc(),
+        mlir::remark::RemarkOpts::name("rows-ruled-out")
+            .category(mlir::attn::kRemarkCategory)
+            .function(mlir::attn::getFunctionName(attention)))
+        << mlir::remark::add(
+               "{0}",
+               llvm::formatv("{0} of {1} rows of {2}: {3}", count, total,
+                             isGathered ? "gathered" : "attention", reason)
+                   .str());
 }
 
 /// What a kernel may spill whose schedule somebody has given: as much as with
@@ -132,7 +160,8 @@ static int64_t getSpillBytes(AttentionLikeOpInterface attention,
   mlir::ScopedDiagnosticHandler silence(
       attention->getContext(),
       [](mlir::Diagnostic &) { return mlir::success(); });
-  auto schedules = getSchedules(attention, table);
+  llvm::SmallVector<mlir::attn::RuledOutRow> ruledOut;
+  auto schedules = getSchedules(attention, table, ruledOut);
   if (failed(schedules))
     return 0;
   int64_t bytes = 0;
@@ -165,7 +194,9 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     return mlir::success();
   }
   AttentionLikeOpInterface attention = attentions[0];
-  auto schedules = getSchedules(attention, table);
+  llvm::SmallVector<mlir::attn::RuledOutRow> ruledOut;
+  auto schedules = getSchedules(attention, table, ruledOut);
+  explainRows(attention, table, ruledOut);
   if (failed(schedules))
     return mlir::failure();
   for (const mlir::attn::HopperSchedule &schedule : *schedules) {

@@ -51,6 +51,8 @@ private:
     /// CodeChoice::source, and why it is that.
     std::string source = "model", reason;
     std::optional<double> measured;
+    /// The one of `entries` that decided, as long as it is legal.
+    const tune::Entry *entry = nullptr;
     std::once_flag made;
     /// Whether a call has found that the kernel cannot run, and why; the reason
     /// is kept by `mutex`.
@@ -124,6 +126,7 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   // Code of another version took another time.
   if (source == tune::Source::Exact)
     choice.measured = entry->seconds;
+  choice.entry = entry;
   choice.threads = entry->threads;
   if (entry->schedule.empty()) {
     choice.reason += "; the compiler's choice is best";
@@ -132,6 +135,7 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   std::string failure;
   choice.kernel = getKernel(entry->schedule, failure);
   if (!choice.kernel) {
+    choice.entry = nullptr;
     choice.threads = 0;
     choice.measured = std::nullopt;
     choice.source = "model";
@@ -168,16 +172,24 @@ TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
   if (!usualChoice)
     return usualChoice;
   const Choice &choice = choose(inputs);
+  auto addEntries = [&](CodeChoice &told) {
+    for (const tune::Entry &entry : entries)
+      told.tuned.push_back({entry.schedule, entry.threads, entry.extents,
+                            entry.version, entry.seconds, entry.untunedSeconds,
+                            !choice.hasFailed && &entry == choice.entry});
+  };
   if (choice.hasFailed) {
     std::lock_guard<std::mutex> lock(mutex);
     usualChoice->text =
         "the model of costs: a tuned schedule cannot run: " + choice.failure;
+    addEntries(*usualChoice);
     return usualChoice;
   }
   llvm::Expected<CodeChoice> told =
       choice.kernel ? choice.kernel->explain(inputs) : std::move(usualChoice);
   if (!told)
     return told;
+  addEntries(*told);
   told->source = choice.source;
   told->text = choice.reason;
   told->measured = choice.measured;

@@ -201,11 +201,18 @@ class Kernel:
                   the compiler has chosen
         choice    the same in words
         measuredSeconds  where it was tuned for extents like these
+        schedules of a CPU: the `schedule` of each attention, its `reason`, and
+                  whether it runs (`isTaken`), and no tuned one in its place
+        tuned     what a tuning database has for this program and device: the
+                  `schedule`, "" for the compiler's, `threads`, `extents`,
+                  `version`, `seconds`, `untunedSeconds`, and `isTaken`
         kernels   of a GPU: the schedule of each variant, its `registers`,
                   `spillBytes`, `sharedBytes`, `ctasPerSm` and `threads`, whether
                   calls with these tensors take it (`isTaken`), and where known
                   `predictedSeconds` by the model of costs, `measuredSeconds` and
                   `rooflineShare`, what part of the time the GPU needs at least
+        ruledOut  of a GPU: how many rows of the table of schedules each
+                  condition has ruled out
         rejected  each schedule that the compiler has tried and rejected, and why
         """
         views = self._view_inputs(tensors, None)

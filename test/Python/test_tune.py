@@ -66,7 +66,11 @@ class Tuning(unittest.TestCase):
         self.assertEqual(report["trials"][0]["schedule"], "the compiler's choice")
         self.assertTrue(any("measuring" in step for step in steps), steps)
         self.assertEqual(kernel.explain(q)["source"], "exact")
-        self.assertEqual(kernel.explain(query(90))["source"], "nearest")
+        explained = kernel.explain(query(90))
+        self.assertEqual(explained["source"], "nearest")
+        self.assertEqual([entry["isTaken"] for entry in explained["tuned"]], [True])
+        self.assertEqual(explained["tuned"][0]["untunedSeconds"], report["untunedSeconds"])
+        self.assertIn("vector registers", explained["schedules"][0]["reason"])
         self.assertEqual(kernel.explain(query(5000))["source"], "model")
         np.testing.assert_allclose(kernel(q), before, rtol=1e-5, atol=1e-5)
         # Another kernel of the program finds it, whatever names are in it.

@@ -70,44 +70,138 @@ Table cli::makeVariantTable(llvm::ArrayRef<VariantReport> reports) {
   return table;
 }
 
+/// A member or a section for each obstacle.
+static json::Array toJSON(llvm::ArrayRef<KernelObstacle> obstacles) {
+  json::Array kernels;
+  for (const KernelObstacle &obstacle : obstacles)
+    kernels.push_back(json::Object{{"kernel", obstacle.kernel},
+                                   {"lacks", json::fixUTF8(obstacle.text)}});
+  return kernels;
+}
+
+static void print(llvm::raw_ostream &os,
+                  llvm::ArrayRef<KernelObstacle> obstacles) {
+  if (obstacles.empty())
+    return;
+  os << "lacking on a GPU\n";
+  Table table;
+  for (const KernelObstacle &obstacle : obstacles)
+    table.push_back({obstacle.kernel, obstacle.text});
+  printTable(os, table);
+}
+
+/// What is tuned, the one that the call takes first.
+static Table makeTunedTable(llvm::ArrayRef<CodeChoice::Tuned> tuned) {
+  Table table;
+  for (bool isTaken : {true, false})
+    for (const CodeChoice::Tuned &entry : tuned) {
+      if (entry.isTaken != isTaken)
+        continue;
+      std::string what =
+          entry.schedule.empty() ? "the compiler's choice" : entry.schedule;
+      if (entry.threads != 0)
+        what += llvm::formatv(", {0} threads", entry.threads);
+      table.push_back(
+          {isTaken ? "runs" : "",
+           llvm::formatv("measured {0:F1} us", 1e6 * entry.seconds),
+           llvm::formatv("untuned {0:F1} us", 1e6 * entry.untunedSeconds),
+           entry.extents, entry.version, what});
+    }
+  return table;
+}
+
 llvm::Expected<std::string>
-cli::explain(const Kernel &kernel, const Execution &execution, bool asJSON) {
+cli::explain(const Kernel &kernel, const Execution &execution,
+             llvm::ArrayRef<KernelObstacle> obstacles, bool asJSON) {
   llvm::Expected<CodeChoice> choice = execution.explain();
   if (!choice)
     return choice.takeError();
-  std::vector<std::string> rejected =
-      kernel.report().getRemarks("schedule-rejected");
+  const CompileReport &compiled = kernel.report();
+  const std::pair<llvm::StringRef, std::vector<std::string>> remarks[] = {
+      {"ruled_out", compiled.getRemarks("rows-ruled-out")},
+      {"rejected", compiled.getRemarks("schedule-rejected")}};
   std::vector<VariantReport> variants;
   if (const auto &program = choice->package->program)
     variants = describeVariants(*program, &*choice);
+  // Or the schedule is one that was tuned, and of another package.
+  bool isUsual = choice->package == &kernel.package();
   std::string text;
   llvm::raw_string_ostream os(text);
   if (asJSON) {
-    json::Array kernels, reasons;
+    json::Array kernels, schedules, tuned;
     for (const VariantReport &report : variants)
       kernels.push_back(report.toJSON());
-    for (const std::string &reason : rejected)
-      reasons.push_back(json::fixUTF8(reason));
+    for (const CompileReport::Schedule &schedule : compiled.getSchedules())
+      schedules.push_back(
+          json::Object{{"schedule", json::fixUTF8(schedule.schedule)},
+                       {"reason", json::fixUTF8(schedule.reason)},
+                       {"is_taken", isUsual}});
+    for (const CodeChoice::Tuned &entry : choice->tuned)
+      tuned.push_back(entry.toJSON());
     json::Object object{{"entry", choice->package->metadata.entry},
-                        {"target", kernel.report().target},
+                        {"target", compiled.target},
                         {"source", choice->source},
                         {"choice", json::fixUTF8(choice->text)},
                         {"kernels", std::move(kernels)},
-                        {"rejected", std::move(reasons)}};
+                        {"schedules", std::move(schedules)},
+                        {"tuned", std::move(tuned)},
+                        {"lacking", toJSON(obstacles)}};
+    for (const auto &[name, lines] : remarks) {
+      json::Array texts;
+      for (const std::string &line : lines)
+        texts.push_back(json::fixUTF8(line));
+      object[name] = std::move(texts);
+    }
     if (choice->measured)
       object["measured_seconds"] = *choice->measured;
     os << llvm::formatv("{0:2}\n", json::Value(std::move(object)));
     return text;
   }
-  os << "@" << choice->package->metadata.entry << " on "
-     << kernel.report().target << "\nchoice\n  " << choice->text << '\n';
+  os << "@" << choice->package->metadata.entry << " on " << compiled.target
+     << "\nchoice\n  " << choice->text << '\n';
   if (!variants.empty()) {
     os << "kernels\n";
     printTable(os, makeVariantTable(variants));
   }
-  if (!rejected.empty())
-    os << "rejected\n";
-  for (const std::string &reason : rejected)
-    os << "  " << reason << '\n';
+  Table schedules;
+  for (const CompileReport::Schedule &schedule : compiled.getSchedules())
+    schedules.push_back(
+        {isUsual ? "runs" : "", schedule.schedule, schedule.reason});
+  if (!schedules.empty()) {
+    os << "schedules\n";
+    printTable(os, schedules);
+  }
+  if (!choice->tuned.empty()) {
+    os << "tuned\n";
+    printTable(os, makeTunedTable(choice->tuned));
+  }
+  for (const auto &[name, lines] : remarks) {
+    if (!lines.empty())
+      os << (name == "rejected" ? "rejected" : "ruled out") << '\n';
+    for (const std::string &line : lines)
+      os << "  " << line << '\n';
+  }
+  print(os, obstacles);
+  return text;
+}
+
+std::string cli::explainObstacles(llvm::StringRef entry,
+                                  llvm::ArrayRef<KernelObstacle> obstacles,
+                                  bool asJSON) {
+  constexpr llvm::StringLiteral choice =
+      "nothing runs: no kernel for a GPU serves this program";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (asJSON) {
+    os << llvm::formatv(
+        "{0:2}\n", json::Value(json::Object{{"entry", entry},
+                                            {"target", "cuda"},
+                                            {"source", "none"},
+                                            {"choice", choice},
+                                            {"lacking", toJSON(obstacles)}}));
+    return text;
+  }
+  os << "@" << entry << " on cuda\nchoice\n  " << choice << '\n';
+  print(os, obstacles);
   return text;
 }

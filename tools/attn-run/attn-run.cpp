@@ -118,15 +118,24 @@ static Expected<Kernel> compileToRun(const Options &options, Program &program,
 }
 
 /// Compiles a program for a device, or with --target=auto, if a GPU cannot run
-/// it, for the CPU.
+/// it, for the CPU. For --explain, `obstacles` is given why a GPU cannot.
 static Expected<Kernel> compileToRun(const Options &options, Program &program,
                                      DeviceKind device, Dump &dump,
-                                     Progress &progress) {
+                                     Progress &progress,
+                                     std::vector<KernelObstacle> &obstacles) {
   progress.show("compiling");
   Expected<Kernel> kernel = compileToRun(options, program, device, dump);
   if (kernel)
     return kernel;
-  Error error = kernel.takeError();
+  std::error_code code;
+  Error error = llvm::handleErrors(
+      kernel.takeError(), [&](std::unique_ptr<llvm::ErrorInfoBase> info) {
+        code = info->convertToErrorCode();
+        return Error(std::move(info));
+      });
+  if (options.explain && code == std::errc::not_supported)
+    obstacles = getKernelObstacles(*program.module,
+                                   getCompileOptions(options, program, device));
   if (device == DeviceKind::CPU || options.target != "auto")
     return makeCompileError(program, std::move(error));
   // The first diagnostic, without its place.
@@ -226,9 +235,15 @@ static Error runTool(const Options &options, bool &passed) {
   if (!options.emit.empty())
     return printCode(options, *program, *device, dump);
 
+  std::vector<KernelObstacle> obstacles;
   Expected<Kernel> kernel =
-      compileToRun(options, *program, *device, dump, progress);
+      compileToRun(options, *program, *device, dump, progress, obstacles);
   progress.clear();
+  if (!kernel && !obstacles.empty()) {
+    llvm::consumeError(kernel.takeError());
+    return writeOutput(explainObstacles(program->entry.getSymName(), obstacles,
+                                        options.explainJSON));
+  }
   if (!kernel)
     return kernel.takeError();
   std::optional<tune::TuneResult> tuned;
@@ -241,7 +256,8 @@ static Error runTool(const Options &options, bool &passed) {
       return result.takeError();
     tuned = std::move(*result);
     // Once more, with what is known now.
-    kernel = compileToRun(options, *program, *device, dump, progress);
+    kernel =
+        compileToRun(options, *program, *device, dump, progress, obstacles);
     progress.clear();
     if (!kernel)
       return kernel.takeError();
@@ -268,7 +284,7 @@ static Error runTool(const Options &options, bool &passed) {
 
   if (options.explain) {
     Expected<std::string> text =
-        explain(*kernel, *execution, options.explainJSON);
+        explain(*kernel, *execution, obstacles, options.explainJSON);
     progress.clear();
     return text ? writeOutput(*text) : text.takeError();
   }

@@ -41,6 +41,23 @@ struct CompileReport {
     return total;
   }
 
+  /// A schedule for a CPU, and what it is for.
+  struct Schedule {
+    std::string schedule, reason;
+  };
+  /// Those of a kernel for a CPU, one for each attention.
+  std::vector<Schedule> getSchedules() const {
+    std::vector<Schedule> schedules;
+    for (llvm::StringRef text : getRemarks("schedule")) {
+      // They nest no others.
+      size_t end = text.find('>');
+      if (end != llvm::StringRef::npos)
+        schedules.push_back({text.take_front(end + 1).str(),
+                             text.drop_front(end + 1).ltrim(",: ").str()});
+    }
+    return schedules;
+  }
+
   /// The texts of the remarks of a name, such as "schedule-rejected".
   std::vector<std::string> getRemarks(llvm::StringRef name) const {
     std::vector<std::string> texts;

@@ -96,6 +96,16 @@ llvm::Expected<KernelPackage>
 compileToPackage(mlir::ModuleOp module, const CompileOptions &options = {},
                  CompileReport *report = nullptr);
 
+/// A kernel for a GPU, and what it lacks to serve a program.
+struct KernelObstacle {
+  std::string kernel, text;
+};
+
+/// The kernels there are for a program that compileToPackage has none for,
+/// which is std::errc::not_supported, and the error of each.
+std::vector<KernelObstacle> getKernelObstacles(mlir::ModuleOp module,
+                                               const CompileOptions &options);
+
 /// The program after the last run of the pass options.untilAfter; nothing
 /// behind that runs. The pass is one of getPipelinePasses().
 llvm::Expected<std::string> printAfter(llvm::StringRef program,

@@ -86,6 +86,20 @@ struct CodeChoice {
     std::vector<double> predicted, least;
   };
   std::vector<Launch> launches;
+  /// What a tuning database has for this program on this device: a schedule, ""
+  /// for the compiler's choice, threads, 0 for all, and the medians in seconds.
+  struct Tuned {
+    std::string schedule;
+    int64_t threads = 0;
+    std::string extents, version;
+    double seconds = 0, untunedSeconds = 0;
+    /// Whether the call takes it.
+    bool isTaken = false;
+
+    /// All of it, with names in snake case.
+    llvm::json::Object toJSON() const;
+  };
+  std::vector<Tuned> tuned;
 };
 
 /// What is known of a variant of a kernel for a GPU, for all who print it.

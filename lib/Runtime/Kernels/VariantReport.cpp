@@ -72,3 +72,13 @@ json::Object VariantReport::toJSON() const {
   add("roofline_share", getRooflineShare());
   return object;
 }
+
+json::Object CodeChoice::Tuned::toJSON() const {
+  return json::Object{{"schedule", json::fixUTF8(schedule)},
+                      {"threads", threads},
+                      {"extents", json::fixUTF8(extents)},
+                      {"version", json::fixUTF8(version)},
+                      {"seconds", seconds},
+                      {"untuned_seconds", untunedSeconds},
+                      {"is_taken", isTaken}};
+}

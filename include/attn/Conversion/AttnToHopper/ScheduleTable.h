@@ -37,12 +37,17 @@ public:
   struct Range {
     unsigned fact;
     int64_t least, most;
+    /// Whether it is written as true or false.
+    bool isQuestion = false;
   };
   using Alternative = SmallVector<Range, 4>;
   /// One of several alternatives; none at all stands for any program.
   struct Condition {
     SmallVector<Alternative, 1> alternatives;
     bool holds(const ScheduleFacts &facts) const;
+    /// The first thing that keeps it from holding, "dim is 128, not from 8 to
+    /// 64", of the alternative that lacks least; empty if it holds.
+    std::string explain(const ScheduleFacts &facts) const;
   };
 
   /// Members that rows have where they say nothing else.

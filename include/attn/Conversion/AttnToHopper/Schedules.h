@@ -46,15 +46,21 @@ bool mayShareKeys(AttentionLikeOpInterface op);
 /// of its kernel has those of several, which read their keys together.
 StringRef getPackingObstacle(AttentionLikeOpInterface op);
 
+/// A row of a table that does not serve an attention, by its name, and why.
+struct RuledOutRow {
+  std::string row, reason;
+};
+
 /// The schedules that may serve an attention, whose head dimensions are
 /// multiples of 8 up to 256: those of the rows of a table whose conditions it
 /// meets, in the order of the rows. A KV block shrinks until it fits the shared
 /// memory, and rows whose threads would compute too much for a score are left
 /// out. Fails with an error of the attention where the table has none for any
-/// extents, or one that contradicts itself.
+/// extents, or one that contradicts itself. `ruledOut` is given the other rows.
 FailureOr<SmallVector<HopperSchedule>>
 getHopperSchedules(AttentionLikeOpInterface op,
-                   const ScheduleTable &table = *ScheduleTable::getDefault());
+                   const ScheduleTable &table = *ScheduleTable::getDefault(),
+                   SmallVectorImpl<RuledOutRow> *ruledOut = nullptr);
 
 /// Costs::pairOperations of the tiles of an attention at the online level, by
 /// what `table` takes for the part of keys that a mask leaves. Of masks that

@@ -73,6 +73,7 @@ using Condition = ScheduleTable::Condition;
 static bool fromJSON(const json::Value &value, Range &range, json::Path path) {
   if (std::optional<bool> flag = value.getAsBoolean()) {
     range.least = range.most = *flag;
+    range.isQuestion = true;
     return true;
   }
   if (std::optional<int64_t> number = value.getAsInteger()) {
@@ -260,6 +261,40 @@ bool ScheduleTable::Condition::holds(const ScheduleFacts &facts) const {
                     values[range.fact] <= range.most;
            });
          });
+}
+
+std::string
+ScheduleTable::Condition::explain(const ScheduleFacts &facts) const {
+  SmallVector<int64_t> values = getValues(facts);
+  SmallVector<StringRef> names;
+  ScheduleFacts::forEach(
+      facts, [&](StringRef name, int64_t) { names.push_back(name); });
+  SmallVector<Range> fewest;
+  for (const Alternative &alternative : alternatives) {
+    SmallVector<Range> failing =
+        llvm::filter_to_vector(alternative, [&](const Range &range) {
+          return values[range.fact] < range.least ||
+                 values[range.fact] > range.most;
+        });
+    if (failing.empty())
+      return "";
+    if (fewest.empty() || failing.size() < fewest.size())
+      fewest = std::move(failing);
+  }
+  if (fewest.empty())
+    return "";
+  // An object of JSON has no order, but facts have one.
+  const Range *first = llvm::min_element(
+      fewest, [](const Range &a, const Range &b) { return a.fact < b.fact; });
+  int64_t value = values[first->fact];
+  std::string text = names[first->fact].str() + " is ";
+  if (first->isQuestion)
+    return text + (value ? "true, not false" : "false, not true");
+  text += std::to_string(value) + ", not ";
+  return text + (first->least == first->most
+                     ? std::to_string(first->least)
+                     : "from " + std::to_string(first->least) + " to " +
+                           std::to_string(first->most));
 }
 
 /// What the first error of some work is, or nothing if it succeeds.

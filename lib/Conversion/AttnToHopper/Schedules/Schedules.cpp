@@ -74,7 +74,12 @@ public:
 
   FailureOr<SmallVector<HopperSchedule>> choose();
 
+  SmallVector<RuledOutRow> ruledOut;
+
 private:
+  void ruleOut(const ScheduleTable::Row &row, std::string reason) {
+    ruledOut.push_back({table.describe(row), std::move(reason)});
+  }
   LogicalResult add(const ScheduleTable::Row &row);
   LogicalResult setTileN(Choice &choice, int64_t tileN);
   void setCosts(Choice &choice);
@@ -143,8 +148,10 @@ LogicalResult Chooser::add(const ScheduleTable::Row &row) {
   };
   while (!fits()) {
     int64_t tileN = choice.schedule.getTileN() - section.keyStep;
-    if (tileN < section.keyStep)
+    if (tileN < section.keyStep) {
+      ruleOut(row, "no KV block fits the shared memory");
       return success();
+    }
     if (failed(setTileN(choice, tileN)))
       return failure();
   }
@@ -173,8 +180,11 @@ LogicalResult Chooser::dropLargeTiles() {
       if (failed(setTileN(choice, kept ? kept.getTileN() : section.keyStep)))
         return failure();
   llvm::erase_if(choices, [&](const Choice &choice) {
-    return isLarge(choice) && choice.schedule != kept &&
-           !choice.isForAnyStrides;
+    bool isOut =
+        isLarge(choice) && choice.schedule != kept && !choice.isForAnyStrides;
+    if (isOut)
+      ruleOut(*choice.source, "score and mask compute too much for its tiles");
+    return isOut;
   });
   return success();
 }
@@ -189,10 +199,14 @@ static bool isOutputRead(AttentionLikeOpInterface op) {
 FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
   // The parts of a split are combined to an output.
   bool maySplit = isOutputRead(op);
-  for (const ScheduleTable::Row &row : section.rows)
-    if ((maySplit || row.use != ScheduleTable::Use::FewTiles) &&
-        row.when.holds(facts) && failed(add(row)))
+  for (const ScheduleTable::Row &row : section.rows) {
+    if (!row.when.holds(facts))
+      ruleOut(row, row.when.explain(facts));
+    else if (!maySplit && row.use == ScheduleTable::Use::FewTiles)
+      ruleOut(row, "it combines outputs, which nothing reads");
+    else if (failed(add(row)))
       return failure();
+  }
   if (failed(dropLargeTiles()))
     return failure();
   if (llvm::none_of(choices, [](const Choice &choice) {
@@ -205,8 +219,13 @@ FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
 
 FailureOr<SmallVector<HopperSchedule>>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op,
-                               const ScheduleTable &table) {
-  return Chooser(op, table).choose();
+                               const ScheduleTable &table,
+                               SmallVectorImpl<RuledOutRow> *ruledOut) {
+  Chooser chooser(op, table);
+  auto schedules = chooser.choose();
+  if (ruledOut)
+    ruledOut->assign(chooser.ruledOut);
+  return schedules;
 }
 
 double mlir::attn::getPairOperations(AttentionLikeOpInterface op,

@@ -4,6 +4,8 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <numeric>
 
 namespace mlir::attn {
@@ -103,6 +105,38 @@ MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
   return blocks;
 }
 
+/// Tells a schedule and what it is for.
+static void explain(AttentionLikeOpInterface op, const CPUScheduleInput &input,
+                    bool isGiven) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  Attribute attribute = op->getAttr("schedule");
+  os << attribute;
+  if (isGiven)
+    os << ", which is given";
+  if (auto rows = dyn_cast<RowScheduleAttr>(attribute)) {
+    os << ": each query has a list of keys, of which vectors of "
+       << rows.getLanes() << " are computed at a time";
+  } else if (auto tiles = dyn_cast<ScheduleAttr>(attribute)) {
+    int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
+    int64_t bytes =
+        op.getAccumulatorType().getWidth() / 8 *
+        (tiles.getTileM() * (dim + tiles.getTileN()) + tiles.getTileN() * dim);
+    os << llvm::formatv(
+        ": {0} sums in {1} vector registers; {2:F0} KiB of a tile's queries, "
+        "keys and scores, where {3:F0} KiB are near a core",
+        tiles.getUnrollM() * tiles.getUnrollN(), input.vectorRegisters,
+        double(bytes) / 1024, double(input.l1Bytes) / 1024);
+    if (input.blocks.rows != 0 || input.blocks.columns != 0)
+      os << llvm::formatv("; the mask has blocks of {0} x {1}",
+                          input.blocks.rows, input.blocks.columns);
+  }
+  remark::analysis(op.getLoc(), remark::RemarkOpts::name("schedule")
+                                    .category(kRemarkCategory)
+                                    .function(getFunctionName(op)))
+      << remark::add("{0}", text);
+}
+
 namespace {
 struct AttnAssignSchedule
     : public mlir::attn::impl::AttnAssignSchedulePassBase<AttnAssignSchedule> {
@@ -115,18 +149,18 @@ struct AttnAssignSchedule
       return signalPassFailure();
     }
     getOperation()->walk([&](AttentionLikeOpInterface op) {
-      if (op->hasAttr("schedule"))
-        return;
       CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
-      if (hasKeyLists(op)) {
+      bool isGiven = op->hasAttr("schedule");
+      if (!isGiven && hasKeyLists(op)) {
         op->setAttr("schedule",
                     chooseCPURowSchedule(op.getAccumulatorType(), input));
-        return;
+      } else if (!isGiven) {
+        input.blocks = getMaskBlocks(op);
+        op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
+                                                  op.getQueryKeyDim(),
+                                                  op.getValueDim(), input));
       }
-      input.blocks = getMaskBlocks(op);
-      op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
-                                                op.getQueryKeyDim(),
-                                                op.getValueDim(), input));
+      explain(op, input, isGiven);
     });
   }
 };
