@@ -123,8 +123,9 @@ typedef struct attnTuneOptions {
 /** Measures which schedule is fastest for a program on tensors like these, all
  *  of which are in the memory of the host, and keeps it in a database, where
  *  compilations find it. `compile` may be NULL. The report is JSON: "summary",
- *  "schedule", "threads", "seconds", "untunedSeconds", "kept", "note" and, for
- *  each candidate, "trials". */
+ *  "schedule", "threads", "seconds", "untunedSeconds", "kept", "note", for each
+ *  candidate "trials", and "turns": when in the search, "elapsed", which "trial"
+ *  took how many "seconds". */
 ATTN_C_API attnStatus attnTune(const char *program, size_t size,
                                const attnCompileOptions *compile,
                                const attnTensor *inputs, size_t num_inputs,

@@ -48,6 +48,11 @@ static json::Value makeReport(const tune::TuneResult &result) {
     trials.push_back(json::Object{{"schedule", trial.schedule},
                                   {"seconds", trial.seconds},
                                   {"verdict", json::fixUTF8(trial.verdict)}});
+  json::Array turns;
+  for (const tune::Turn &turn : result.turns)
+    turns.push_back(json::Object{{"elapsed", turn.elapsed},
+                                 {"trial", int64_t(turn.trial)},
+                                 {"seconds", turn.seconds}});
   const tune::Entry &entry = result.entry;
   return json::Object{{"summary", result.describe()},
                       {"program", entry.program},
@@ -61,7 +66,8 @@ static json::Value makeReport(const tune::TuneResult &result) {
                       {"untunedSeconds", entry.untunedSeconds},
                       {"kept", result.isKept},
                       {"note", json::fixUTF8(result.note)},
-                      {"trials", std::move(trials)}};
+                      {"trials", std::move(trials)},
+                      {"turns", std::move(turns)}};
 }
 
 attnStatus attnTune(const char *program, size_t size,

@@ -231,6 +231,10 @@ void Race::takeTurn(Contender &contender) {
     contender.ratios.push_back(getQuantile(*other, 0.5) /
                                getQuantile(*first, 0.5));
     usual = contenders[0].getMedian();
+    std::chrono::duration<double> elapsed = Clock::now() - begin;
+    turns.push_back({elapsed.count(), 0, getQuantile(*first, 0.5)});
+    turns.push_back({elapsed.count(), size_t(&contender - contenders.data()),
+                     getQuantile(*other, 0.5)});
     return Error::success();
   };
   if (Error error = turn()) {

@@ -4,6 +4,7 @@
 #define ATTN_LIB_TUNE_CONTENDERS_H
 
 #include "Judge.h"
+#include "attn/Tune/Tuner.h"
 #include "attn/Tune/Worker.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -65,11 +66,13 @@ public:
   /// makes the first one the best.
   void decide(size_t &best);
 
-  Clock::time_point end;
+  Clock::time_point begin = Clock::now(), end;
   /// How much longer than others the first run of a candidate may take, which
   /// may still put its code in memory.
   WorkerProcess::Seconds firstRunLimit{20};
   std::function<void(const llvm::Twine &step)> progress;
+  /// What was measured so far.
+  std::vector<Turn> turns;
 
 private:
   llvm::Error restart();

@@ -229,6 +229,7 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   };
   race.end =
       std::max(start + getSpan(seconds), Clock::now() + getSpan(seconds / 2));
+  race.begin = start;
   race.progress = tell;
   race.run();
   // Fewer threads are worth a try where there is little work, for the schedule
@@ -250,6 +251,7 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   const Contender &winner = contenders[best];
 
   TuneResult result;
+  result.turns = std::move(race.turns);
   Entry &entry = result.entry;
   entry.program = space->program;
   entry.device = place->device;

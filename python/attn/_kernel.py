@@ -164,7 +164,8 @@ class Kernel:
         the tuning database (ATTN_TUNING_DB), where this kernel and later ones
         of the program find it. `progress` is a function that is told what is
         going on. Returns a dict: `summary`, `schedule`, `threads`, `seconds`,
-        `untunedSeconds`, `kept`, `note` if it was not kept, and `trials`.
+        `untunedSeconds`, `kept`, `note` if it was not kept, `trials`, and `turns`:
+        when in the search each of them took how long.
 
         Raises CompileError where there is nothing to tune, as in a program that
         has a schedule, InvalidArgument for a time that is not above 0, and

@@ -13,9 +13,9 @@ LIST.json is an array of objects:
 
 What is tuned goes into the database, and beside the list into LIST.json.done, so
 that a run that was stopped goes on where it stopped; --again begins anew. --plot
-draws what this run has tried: the time of each candidate and the best so far. Of
-an export (attn-tune-db export) in place of a list, nothing is tuned, and all that
-was tried is drawn.
+draws what this run has tried: the times of candidates over the time of the search
+and the best so far. Of an export (attn-tune-db export) in place of a list, nothing
+is tuned, and all that was tried is drawn.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def _is_item(item):
 def _read_searches(export):
     """What `_tune_plot.plot` draws of an export of a database."""
     return [
-        (f"{entry['name']} {entry['extents']}\n{entry['device']}", entry["trials"])
+        (f"{entry['name']} {entry['extents']}\n{entry['device']}", entry)
         for entry in export["entries"]
         if entry["trials"]
     ]
@@ -170,7 +170,7 @@ def main(arguments=None):
             progress("")
         kept = "" if report["kept"] else f"; not kept: {report['note']}"
         print(f"{title}: {report['summary']}{kept}", flush=True)
-        searches.append((title, report["trials"]))
+        searches.append((title, report))
         if report["kept"]:
             done[key] = report["summary"]
             # Complete or as it was, whenever this is stopped.

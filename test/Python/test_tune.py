@@ -64,6 +64,9 @@ class Tuning(unittest.TestCase):
         self.assertTrue(report["kept"], report)
         self.assertGreater(report["seconds"], 0)
         self.assertEqual(report["trials"][0]["schedule"], "the compiler's choice")
+        self.assertEqual(report["turns"][0]["trial"], 0)
+        elapsed = [turn["elapsed"] for turn in report["turns"]]
+        self.assertEqual(elapsed, sorted(elapsed))
         self.assertTrue(any("measuring" in step for step in steps), steps)
         self.assertEqual(kernel.explain(q)["source"], "exact")
         explained = kernel.explain(query(90))
@@ -225,6 +228,12 @@ class Tuning(unittest.TestCase):
         trials = [dict(schedule="", seconds=s, verdict=v) for s, v in times]
         self.assertEqual(_tune_plot.best_so_far(trials), [3, 3, 2, 2, 2])
 
+    def test_best_of_turns(self):
+        trials = [{"verdict": v} for v in ("", "slower", "gives other results")]
+        turns = [(0, 5.0), (2, 1.0), (0, 3.0), (1, 2.0), (1, 6.0)]
+        turns = [dict(elapsed=0.1, trial=t, seconds=s) for t, s in turns]
+        self.assertEqual(_tune_plot.best_of_turns(trials, turns), [5, 5, 4, 2, 4])
+
     def test_plot(self):
         (self.folder / "small.mlir").write_text(PROGRAM)
         path = self.folder / "list.json"
@@ -267,7 +276,8 @@ class Tuning(unittest.TestCase):
         path.write_text('[{"program": "none.mlir", "inputs": []}]')
         self.assertEqual(run(path, "failed.svg").returncode, 1)
         # A tuning of which no candidate ran.
-        _tune_plot.plot([("none", [{**trials[0], "seconds": 0}])], self.folder / "b.svg")
+        report = {"trials": [{**trials[0], "seconds": 0}], "turns": []}
+        _tune_plot.plot([("none", report)], self.folder / "b.svg")
         self.assertTrue((self.folder / "b.svg").read_bytes().startswith(b"<?xml"))
 
 

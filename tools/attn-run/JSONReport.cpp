@@ -131,7 +131,9 @@ static void printBench(OStream &json, const BenchReport &bench) {
   });
 }
 
-static void printCompile(OStream &json, const CompileReport &compile) {
+/// With the remarks of a tuning.
+static void printCompile(OStream &json, const CompileReport &compile,
+                         const std::string &tuned) {
   json.attributeObject("compile", [&] {
     json.attribute("total_ms", compile.getTotalMilliseconds());
     json.attributeArray("stages", [&] {
@@ -143,7 +145,8 @@ static void printCompile(OStream &json, const CompileReport &compile) {
     });
     json.attribute("object_bytes", uint64_t(compile.objectSize));
     json.attributeArray("remarks", [&] {
-      llvm::StringRef rest = compile.remarks;
+      std::string remarks = compile.remarks + tuned;
+      llvm::StringRef rest = remarks;
       while (!rest.empty()) {
         auto [line, tail] = rest.split('\n');
         json.value(llvm::json::fixUTF8(line));
@@ -174,6 +177,14 @@ static void printTuning(OStream &json, const tune::TuneResult &tuned) {
           json.attribute("schedule", trial.schedule);
           json.attribute("seconds", trial.seconds);
           json.attribute("verdict", llvm::json::fixUTF8(trial.verdict));
+        });
+    });
+    json.attributeArray("turns", [&] {
+      for (const tune::Turn &turn : tuned.turns)
+        json.object([&] {
+          json.attribute("elapsed", turn.elapsed);
+          json.attribute("trial", uint64_t(turn.trial));
+          json.attribute("seconds", turn.seconds);
         });
     });
   });
@@ -208,11 +219,11 @@ std::string cli::formatJSON(const Report &report) {
       });
     if (report.hasRun)
       printResults(json, report.execution);
-    printCompile(json, compile);
+    printCompile(json, compile, report.tuned ? report.tuned->remarks : "");
     if (report.check)
       printCheck(json, *report.check, report.execution.getResultNames());
     if (report.tuned)
-      printTuning(json, *report.tuned);
+      printTuning(json, report.tuned->result);
     if (report.bench)
       printBench(json, *report.bench);
     if (report.mask)

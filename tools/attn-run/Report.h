@@ -7,7 +7,7 @@
 #include "MaskReport.h"
 #include "SparsityReport.h"
 #include "Timing.h"
-#include "attn/Tune/Tuner.h"
+#include "Tuning.h"
 
 namespace attn::cli {
 
@@ -24,7 +24,7 @@ struct Report {
   std::optional<BenchReport> bench;
   std::optional<MaskReport> mask;
   std::vector<SparsityReport> sparsity = {};
-  std::optional<tune::TuneResult> tuned = {};
+  std::optional<TuningReport> tuned = {};
 };
 
 std::string formatText(const Report &report);

@@ -170,7 +170,7 @@ std::string cli::formatText(const Report &report) {
   if (report.hasRun && !report.execution.getResults().empty())
     printResults(os, report.execution);
   if (report.tuned)
-    printTuning(os, *report.tuned);
+    printTuning(os, report.tuned->result);
   if (report.check)
     printCheck(os, *report.check, report.execution.getResultNames());
   if (report.bench)

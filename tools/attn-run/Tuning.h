@@ -11,11 +11,18 @@
 
 namespace attn::cli {
 
-/// Tunes a program on the arguments that the options tell. This program is the
-/// worker, too.
-llvm::Expected<tune::TuneResult>
-tuneProgram(const Options &options, Program &program, const Kernel &kernel,
-            const CompileOptions &compile, Progress &progress);
+struct TuningReport {
+  tune::TuneResult result;
+  /// What has won and by how much, as the compiler's remarks are.
+  std::string remarks;
+};
+
+/// Tunes a program on the arguments that the options tell, and draws the search
+/// where they ask for it. This program is the worker, too.
+llvm::Expected<TuningReport> tuneProgram(const Options &options,
+                                         Program &program, const Kernel &kernel,
+                                         const CompileOptions &compile,
+                                         Progress &progress);
 
 } // namespace attn::cli
 

@@ -246,9 +246,9 @@ static Error runTool(const Options &options, bool &passed) {
   }
   if (!kernel)
     return kernel.takeError();
-  std::optional<tune::TuneResult> tuned;
+  std::optional<TuningReport> tuned;
   if (options.tune) {
-    Expected<tune::TuneResult> result = tuneProgram(
+    Expected<TuningReport> result = tuneProgram(
         options, *program, *kernel,
         getCompileOptions(options, *program, kernel->device()), progress);
     progress.clear();

@@ -33,10 +33,21 @@ struct TuneOptions {
   std::function<void(llvm::StringRef step)> progress;
 };
 
+/// A time that was measured in a search.
+struct Turn {
+  /// When, in seconds since the search began.
+  double elapsed = 0;
+  /// The number of the trial, and how long it took, in seconds.
+  size_t trial = 0;
+  double seconds = 0;
+};
+
 struct TuneResult {
   Entry entry;
   /// What came of each candidate; the first is what the compiler chooses.
   std::vector<Trial> trials;
+  /// In the order of the search.
+  std::vector<Turn> turns;
   /// Whether the database holds it, and if not, why.
   bool isKept = false;
   std::string note;
