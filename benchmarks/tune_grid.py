@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tunes the grid of docs/benchmarks.md, and measures what that gives.
 
-    benchmarks/tune_grid.py --out=FOLDER [--bin=build/release/bin] [--seconds=240]
+    python3 benchmarks/tune_grid.py --out=FOLDER [--bin=build/release/bin] [--seconds=240]
 
 Each cell, a head dimension, a mask and a length, is tuned into FOLDER/tuning.db
 in its share of the seconds that are left; FOLDER/tuned.json is the export. Then

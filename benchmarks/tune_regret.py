@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a tuning misses: its result against that of a search of all candidates.
 
-    ATTN_LIBRARY=.../libattn.so PYTHONPATH=python benchmarks/tune_regret.py \\
+    ATTN_LIBRARY=.../libattn.so python3 benchmarks/tune_regret.py \\
         [--target=cuda] [--seconds=60] [--search=600] [--length=1024] [--dim=64]
 
 For six programs: full, causal and window masks (--masks), without a score and with

@@ -35,8 +35,8 @@ cp docs/examples/*.mlir "$stage/examples"
 cat >"$stage/README" <<'EOF'
 Tests and measurements of attn on a GPU: ./run-gpu-tests RESULTS
 needs an NVIDIA driver and Python; with pytest and PyTorch it runs more, and tells.
-What tuning is worth: benchmarks/tune_grid.py --out=FOLDER, and, with NumPy,
-ATTN_LIBRARY=lib/libattn.so benchmarks/tune_regret.py --target=cuda
+What tuning is worth: python3 benchmarks/tune_grid.py --out=FOLDER, and, with NumPy,
+python3 benchmarks/tune_regret.py --target=cuda
 EOF
 
 # What is not on every Linux must not be needed.
