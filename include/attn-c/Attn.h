@@ -124,8 +124,8 @@ typedef struct attnTuneOptions {
  *  of which are in the memory of the host, and keeps it in a database, where
  *  compilations find it. `compile` may be NULL. The report is JSON: "summary",
  *  "schedule", "threads", "seconds", "untunedSeconds", "kept", "note", for each
- *  candidate "trials", and "turns": when in the search, "elapsed", which "trial"
- *  took how many "seconds". */
+ *  candidate "trials", and "turns": when in the search, "elapsed", which
+ *  "trial" took how many "seconds". */
 ATTN_C_API attnStatus attnTune(const char *program, size_t size,
                                const attnCompileOptions *compile,
                                const attnTensor *inputs, size_t num_inputs,

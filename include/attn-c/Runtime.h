@@ -226,17 +226,17 @@ ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
 /** Which code a call with these inputs runs, of which only types and extents
  *  are read, as JSON: "source", which is "exact" or "nearest" for what a tuning
  *  database has for such extents or the nearest ones, "other-version" for such
- *  extents but another driver or compiler, and otherwise "model";
- *  "choice", the same in words; of a CPU "schedules", that of each attention,
- *  with its "reason" and "isTaken"; "tuned", what a database has for this
- *  program and device, with "isTaken"; of a GPU "ruledOut", how many rows of
- * the table of schedules each condition has ruled out; "rejected", the
- * schedules that the compiler has rejected, and why; "measuredSeconds" where it
- * was tuned for such extents; and of a GPU "kernels" as above, with "isTaken"
- * where there is one, and where that is known "predictedSeconds" by the model
- * of costs, "measuredSeconds", and "rooflineShare": what part of the time, of
- * that which was measured if it is there, the GPU needs at least for products
- * and memory. */
+ *  extents but another driver or compiler, and otherwise "model"; "choice", the
+ *  same in words; of a CPU "schedules", that of each attention, with its
+ *  "reason" and "isTaken"; "tuned", what a database has for this program and
+ *  device, with "isTaken"; of a GPU "ruledOut", how many rows of the table of
+ *  schedules each condition has ruled out; "rejected", the schedules that the
+ *  compiler has rejected, and why; "measuredSeconds" where it was tuned for
+ *  such extents; and of a GPU "kernels" as above, with "isTaken" where there is
+ *  one, and where that is known "predictedSeconds" by the model of costs,
+ *  "measuredSeconds", and "rooflineShare": what part of the time, of that which
+ *  was measured if it is there, the GPU needs at least for products and memory.
+ *  */
 ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
                                         const attnTensor *inputs,
                                         size_t num_inputs, attnString **report,
