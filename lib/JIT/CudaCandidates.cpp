@@ -52,8 +52,12 @@ std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
     costs = mlir::attn::getCudaListCosts(*withLists);
   constexpr double microseconds = 1e-3;
   // Rows are a form of their own, in which alone there may be other elements.
-  bool isGathered = hasLists && form == SparsityForm::Gathered;
-  bool areRows = hasLists && form != SparsityForm::Dense && !isGathered;
+  // Gradients have none: they compute with lists as a mask.
+  bool isGradient =
+      hasLists && llvm::isa<mlir::attn::AttentionGradOp>(**withLists);
+  bool isGathered = hasLists && form == SparsityForm::Gathered && !isGradient;
+  bool areRows =
+      hasLists && form != SparsityForm::Dense && !isGathered && !isGradient;
   bool hasBoth = haveTiles && areRows && areBothForms(form);
   if (areRows) {
     CudaForm &rows = forms.emplace_back();

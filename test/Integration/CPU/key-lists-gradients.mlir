@@ -9,6 +9,8 @@
 // RUN: env ATTN_PTXAS=off ATTN_LIBCUDA=%fake_cuda attn-run %s --target=cuda --grad=q,k,v,w --explain=json | FileCheck %s --check-prefix=GPU
 // RUN: env ATTN_PTXAS=off ATTN_LIBCUDA=%fake_cuda attn-run %s --target=cuda --grad=q,k,v,w --explain=json --sparsity=lists | FileCheck %s --check-prefix=GPU
 // GPU: "schedule": "#hopper.schedule<{{.*}}order = [
+// One kernel is for tensors of any strides.
+// GPU: "schedule": "#hopper.schedule<{{.*}} strided, order = [
 
 !q = tensor<1x4x50x16xbf16>
 !k = tensor<1x2x60x16xbf16>
