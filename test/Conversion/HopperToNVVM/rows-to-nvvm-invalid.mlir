@@ -45,6 +45,18 @@ func.func @other_computation(%q: tensor<1x1x16x8xbf16>, %rows: tensor<17xi32>, %
 
 // -----
 
+func.func @sum(%q: tensor<1x1x16x8xbf16>, %rows: tensor<17xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x16x8xbf16>) -> tensor<1x1x16x8xbf16> {
+  // expected-error @below {{expects nothing but one attention in a function for a GPU, but got 'arith.addf'; the target cpu can run it}}
+  %k = arith.addf %q, %q : tensor<1x1x16x8xbf16>
+  %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 1>
+      ins(%q, %k, %q : tensor<1x1x16x8xbf16>, tensor<1x1x16x8xbf16>, tensor<1x1x16x8xbf16>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)
+      outs(%o : tensor<1x1x16x8xbf16>)
+  return %r : tensor<1x1x16x8xbf16>
+}
+
+// -----
+
 func.func @no_argument(%q: tensor<1x1x16x8xbf16>, %rows: tensor<17xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x16x8xbf16>) -> tensor<1x1x16x8xbf16> {
   %k = tensor.empty() : tensor<1x1x16x8xbf16>
   // expected-error @below {{expects tensors to be arguments of 'no_argument', so that a GPU kernel can read or write them in place; compute them in a function of its own; the target cpu can run it}}

@@ -98,3 +98,8 @@ module attributes {attn.target = "sm_90a"} {
 
 // expected-error@+1 {{expects warps of 32 threads with wgmma, but got 64}}
 #t = #attn.target<"sm", sms = 1, sm_shared = 2048, cta_shared = 1024, reserved_shared = 1024, sm_registers = 65536, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true, warp_threads = 64>
+
+// -----
+
+// expected-error@+1 {{expects reserved_shared to be at most 2147483647, but got 9223372036854775807}}
+#t = #attn.target<"sm", sms = 1, sm_shared = 2048, cta_shared = 1024, reserved_shared = 9223372036854775807, sm_registers = 65536, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80>

@@ -1,6 +1,7 @@
 //===- TargetTest.cpp - What a target says of itself ----------------------===//
 
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
@@ -24,4 +25,11 @@ TEST(TargetTest, getResidentCTAs) {
   EXPECT_EQ(rtx5090.getResidentCTAs(384, 8, 0), 4);
   EXPECT_EQ(rtx5090.getResidentCTAs(1, 8, 0), 24);
   EXPECT_EQ(rtx5090.getResidentCTAs(384, 80, 115712), 0);
+  // No shared memory at all.
+  auto small = cast<TargetAttr>(parseAttribute(
+      "#attn.target<\"sm\", sms = 1, sm_shared = 2048, cta_shared = 1024, "
+      "reserved_shared = 0, sm_registers = 65536, thread_registers = 255, "
+      "sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80>",
+      &context));
+  EXPECT_EQ(small.getResidentCTAs(32, 8, 0), 32);
 }

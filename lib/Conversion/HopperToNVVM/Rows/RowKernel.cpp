@@ -402,11 +402,15 @@ LogicalResult RowKernel::checkFunction() {
            << kWarp << " rows, the warps of a CTA, on a GPU, but got "
            << schedule;
   for (Operation &op : function.getBody().front()) {
-    if (&op == grid ||
+    // Numbers, of which a thread computes its own.
+    bool isOfNumbers = isa_and_nonnull<affine::AffineDialect,
+                                       arith::ArithDialect>(op.getDialect()) &&
+                       (isa<arith::ConstantOp>(op) ||
+                        llvm::none_of(op.getResultTypes(),
+                                      llvm::IsaPred<ShapedType>));
+    if (&op == grid || isOfNumbers ||
         isa<tensor::DimOp, tensor::CastOp, tensor::EmptyOp, func::ReturnOp,
-            bufferization::MaterializeInDestinationOp>(op) ||
-        isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
-            op.getDialect()))
+            bufferization::MaterializeInDestinationOp>(op))
       continue;
     return op.emitError("expects nothing but one attention in a function for a "
                         "GPU, but got '")

@@ -18,29 +18,36 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t memoryGbs) {
   if (chip.empty())
     return emitError() << "expects the name of a chip";
-  for (auto [name, value] :
-       std::initializer_list<std::pair<StringRef, int64_t>>{
-           {"sms", sms},
-           {"sm_shared", smShared},
-           {"cta_shared", ctaShared},
-           {"sm_registers", smRegisters},
-           {"thread_registers", threadRegisters},
-           {"sm_threads", smThreads},
-           {"cta_threads", ctaThreads},
-           {"sm_ctas", smCtas},
-           {"ptx", ptx},
-           {"warp_threads", warpThreads}})
+  const std::initializer_list<std::pair<StringRef, int64_t>> positive = {
+      {"sms", sms},
+      {"sm_shared", smShared},
+      {"cta_shared", ctaShared},
+      {"sm_registers", smRegisters},
+      {"thread_registers", threadRegisters},
+      {"sm_threads", smThreads},
+      {"cta_threads", ctaThreads},
+      {"sm_ctas", smCtas},
+      {"ptx", ptx},
+      {"warp_threads", warpThreads}};
+  const std::initializer_list<std::pair<StringRef, int64_t>> notNegative = {
+      {"reserved_shared", reservedShared},
+      {"product_tflops", productTflops},
+      {"memory_gbs", memoryGbs}};
+  for (auto [name, value] : positive)
     if (value <= 0)
       return emitError() << "expects " << name << " to be positive, but got "
                          << value;
-  for (auto [name, value] :
-       std::initializer_list<std::pair<StringRef, int64_t>>{
-           {"reserved_shared", reservedShared},
-           {"product_tflops", productTflops},
-           {"memory_gbs", memoryGbs}})
+  for (auto [name, value] : notNegative)
     if (value < 0)
       return emitError() << "expects " << name
                          << " not to be negative, but got " << value;
+  // Sums and products of two of them are computed in 64 bits.
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  for (auto [name, value] :
+       llvm::concat<const std::pair<StringRef, int64_t>>(positive, notNegative))
+    if (value > most)
+      return emitError() << "expects " << name << " to be at most " << most
+                         << ", but got " << value;
   auto checkMost = [&](StringRef part, int64_t number, StringRef whole,
                        int64_t most) -> LogicalResult {
     if (number <= most)
@@ -73,7 +80,8 @@ int64_t TargetAttr::getResidentCTAs(int64_t threads, int64_t registers,
       warps * llvm::alignTo(registers * getWarpThreads(), registerUnit);
   return std::min({getSmCtas(), getSmThreads() / (warps * getWarpThreads()),
                    getSmRegisters() / std::max<int64_t>(all, 1),
-                   getSmShared() / (sharedBytes + getReservedShared())});
+                   getSmShared() / std::max<int64_t>(
+                                       sharedBytes + getReservedShared(), 1)});
 }
 
 namespace {

@@ -385,6 +385,25 @@ LogicalResult mlir::attn::verifyScoreAndMask(AttentionLikeOpInterface op) {
 // Sums in memory
 //===----------------------------------------------------------------------===//
 
+LogicalResult mlir::attn::verifyYielded(Operation *op, Region &region,
+                                        StringRef what, TypeRange types) {
+  auto yield = dyn_cast<YieldOp>(region.front().back());
+  if (!yield)
+    return op->emitOpError("expects ") << what << " to end with attn.yield";
+  if (yield.getOperandTypes() == types)
+    return success();
+  InFlightDiagnostic error = op->emitOpError("expects ")
+                             << what << " to yield ";
+  if (types.empty())
+    error << "nothing";
+  llvm::interleaveComma(types, error);
+  error << ", but got ";
+  if (yield.getNumOperands() == 0)
+    error << "nothing";
+  llvm::interleaveComma(yield.getOperandTypes(), error);
+  return error;
+}
+
 void mlir::attn::getSumEffects(
     OpOperand &into, Value result,
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>

@@ -31,6 +31,10 @@ LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
                            StringRef name, ArrayRef<Type> leading,
                            ArrayRef<Type> yielded);
 LogicalResult verifyScoreAndMask(AttentionLikeOpInterface op);
+/// Checks that a region of one block, called `what`, ends with an `attn.yield`
+/// of these types.
+LogicalResult verifyYielded(Operation *op, Region &region, StringRef what,
+                            TypeRange types);
 /// The effects of an operation that adds to a buffer in place, or makes a
 /// tensor of another one.
 void getSumEffects(
