@@ -313,7 +313,7 @@ size_t Race::findBest() {
 }
 
 void Race::decide(size_t &best) {
-  constexpr size_t enough = 15;
+  constexpr size_t least = 5, enough = 15;
   // What is less is noise, or not worth another kernel. That fewer threads are
   // faster may be the doing of other processes, and has to be plain.
   auto getGain = [](const Contender &contender) {
@@ -321,10 +321,13 @@ void Race::decide(size_t &best) {
   };
   while (best != 0) {
     Contender &contender = contenders[best];
+    // Of several that are about as fast it is the one that was lucky, so that
+    // what it was picked for is no measure of it.
+    contender.ratios.clear();
     while (contender.verdict.empty() && contender.ratios.size() < enough &&
            hasTime())
       takeTurn(contender);
-    if (contender.verdict.empty() && contender.ratios.size() >= 3 &&
+    if (contender.verdict.empty() && contender.ratios.size() >= least &&
         contender.getRatio() < getGain(contender) &&
         getQuantile(contender.ratios, 0.75) < 1)
       break;

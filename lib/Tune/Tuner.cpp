@@ -227,8 +227,11 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
     return std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(seconds));
   };
-  race.end =
+  Clock::time_point end =
       std::max(start + getSpan(seconds), Clock::now() + getSpan(seconds / 2));
+  // What is left is for the one that is best, which is measured again.
+  auto kept = getSpan(seconds / 10);
+  race.end = end - kept;
   race.begin = start;
   race.progress = tell;
   race.run();
@@ -247,6 +250,7 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
     race.run();
   }
   size_t best = race.findBest();
+  race.end += kept;
   race.decide(best);
   const Contender &winner = contenders[best];
 

@@ -403,11 +403,11 @@ LogicalResult RowKernel::checkFunction() {
            << schedule;
   for (Operation &op : function.getBody().front()) {
     // Numbers, of which a thread computes its own.
-    bool isOfNumbers = isa_and_nonnull<affine::AffineDialect,
-                                       arith::ArithDialect>(op.getDialect()) &&
-                       (isa<arith::ConstantOp>(op) ||
-                        llvm::none_of(op.getResultTypes(),
-                                      llvm::IsaPred<ShapedType>));
+    bool isOfNumbers =
+        isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
+            op.getDialect()) &&
+        (isa<arith::ConstantOp>(op) ||
+         llvm::none_of(op.getResultTypes(), llvm::IsaPred<ShapedType>));
     if (&op == grid || isOfNumbers ||
         isa<tensor::DimOp, tensor::CastOp, tensor::EmptyOp, func::ReturnOp,
             bufferization::MaterializeInDestinationOp>(op))
