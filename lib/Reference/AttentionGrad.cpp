@@ -8,8 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionGrad.h"
-#include "AttentionRows.h"
-#include "Tangents.h"
+#include "GradientScore.h"
 #include <algorithm>
 
 using namespace attn;
@@ -74,31 +73,13 @@ public:
   Expected<Arrays> run();
 
 private:
-  /// A read of a capture, or a scalar capture, whose gradient is wanted.
-  struct Contribution {
-    Tangents tangents;
-    Array *gradient;
-    std::vector<double> *variance;
-    /// Null for a scalar.
-    const Access *access;
-    bool isRow;
-  };
-
   Error checkShapes();
-  Error compileScore();
   Error runHead(int64_t b, int64_t h);
   Error runRow(AttentionRows::Row &row);
-  /// The gradient of the scores becomes that of the products, in place.
-  void reverseScore(RowId id, int64_t begin, llvm::ArrayRef<int64_t> lanes,
-                    double *gradient, double *weight);
   void setNoise();
-  std::string describe(RowId id, int64_t j) const;
-
-  double round(double value) const {
-    return eager ? roundTo(kind, value) : value;
-  }
+  double round(double value) const { return rounding.round(value); }
   double roundAccumulator(double value) const {
-    return sums == Sums::F32 ? roundToF32(value) : value;
+    return rounding.roundAccumulator(value);
   }
 
   mlir::attn::AttentionGradOp op;
@@ -109,20 +90,15 @@ private:
 
   std::unique_ptr<AttentionRows> rows;
   AttentionSizes sizes;
-  Sums sums = Sums::Reference;
-  ElementType::Kind kind = ElementType::F64;
-  bool eager = false;
+  GradientRounding rounding;
   double scale = 1;
 
   Logical query, key, value, output, lse, outputGrad, lseGrad;
   Logical queryGrad, keyGrad, valueGrad;
   Arrays results;
 
-  // The score, and its derivatives.
-  std::unique_ptr<AttentionRows::RegionCode> score;
-  std::unique_ptr<Frame> frame;
-  std::optional<Tangents> scoreTangents;
-  std::vector<Contribution> contributions;
+  /// Null for none.
+  std::unique_ptr<GradientScore> score;
 
   // Of the head at hand. Of a matrix of queries by keys, the transpose is kept:
   // column i is that of query i.
@@ -182,114 +158,9 @@ Error GradientEvaluator::checkShapes() {
   return Error::success();
 }
 
-/// The score once more, for scalar captures that are no constants.
-Error GradientEvaluator::compileScore() {
-  if (op.getScore().empty())
-    return Error::success();
-  score = std::make_unique<AttentionRows::RegionCode>(options.mode);
-  RegionCompiler &compiler = score->compiler;
-  mlir::Block &block = op.getScore().front();
-  score->s = compiler.bindLane(block.getArgument(0));
-  score->b = compiler.bindRow(block.getArgument(1));
-  score->h = compiler.bindRow(block.getArgument(2));
-  score->i = compiler.bindRow(block.getArgument(3));
-  score->j = compiler.bindLane(block.getArgument(4));
-  std::vector<std::pair<uint32_t, int64_t>> scalars;
-  for (auto [number, capture] : llvm::enumerate(inputs.attention.captures)) {
-    mlir::Value argument =
-        block.getArgument(mlir::attn::kNumScoreArgs + number);
-    if (capture->type.isFloat() &&
-        !mlir::isa<mlir::ShapedType>(argument.getType()))
-      scalars.push_back({compiler.bindRow(argument), number});
-    else
-      compiler.bindArray(argument, *capture, number);
-  }
-  if (Error error = compiler.compileBlock(block))
-    return error;
-  mlir::Operation *yield = block.getTerminator();
-  Expected<uint32_t> result = compiler.getLane(yield->getOperand(0), yield);
-  if (!result)
-    return result.takeError();
-  score->result = *result;
-  if (yield->getNumOperands() > 1) {
-    Expected<uint32_t> weight = compiler.getLane(yield->getOperand(1), yield);
-    if (!weight)
-      return weight.takeError();
-    score->weight = *weight;
-  }
-  // All that is read is of the program as it is now.
-  const Program &program = score->program;
-  frame = std::make_unique<Frame>(program);
-  scoreTangents.emplace(program, Seed{Seed::LaneRegister, score->s});
-  auto add = [&](int64_t capture, Seed seed, const Access *access, bool isRow) {
-    auto found = llvm::find(op.getWrt(), kGradCapture + capture);
-    if (capture < 0 || found == op.getWrt().end())
-      return;
-    size_t number = found - op.getWrt().begin();
-    contributions.push_back({Tangents(program, seed), results[number].get(),
-                             &variances[number], access, isRow});
-  };
-  for (auto [reg, capture] : scalars) {
-    frame->rowFloat(reg) = inputs.attention.captures[capture]->floats[0];
-    add(capture, {Seed::RowRegister, reg}, nullptr, true);
-  }
-  for (auto [number, access] : llvm::enumerate(program.accesses))
-    add(access.capture, {Seed::Access, uint32_t(number)}, &access,
-        isRowAccess(program, number));
-  return Error::success();
-}
-
-std::string GradientEvaluator::describe(RowId id, int64_t j) const {
-  const std::array<int64_t, 4> &at = inputs.attention.offsets;
-  return score->compiler.describe(frame->getError()) + " at (b, h, i, j) = (" +
-         std::to_string(id.b + at[0]) + ", " + std::to_string(id.h + at[1]) +
-         ", " + std::to_string(id.i + at[2]) + ", " +
-         std::to_string(j + at[3]) + ")";
-}
-
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
-
-/// Adds what the scores of some keys contribute to captures, and turns their
-/// gradient to that of the products.
-void GradientEvaluator::reverseScore(RowId id, int64_t begin,
-                                     llvm::ArrayRef<int64_t> lanes,
-                                     double *gradient, double *weight) {
-  auto getElement = [&](const Contribution &to, unsigned lane) -> int64_t {
-    if (!to.access)
-      return 0;
-    Shape strides = to.gradient->strides();
-    int64_t element = 0;
-    for (auto [stride, reg] : llvm::zip_equal(strides, to.access->indices))
-      element +=
-          stride * (to.isRow ? frame->rowInt(reg) : frame->laneInts(reg)[lane]);
-    return element;
-  };
-  for (auto [lane, at] : llvm::enumerate(lanes)) {
-    double &g = gradient[begin + at];
-    // A gradient that cancels out has the noise of what it is the sum of.
-    if (weight[begin + at] == 0)
-      continue;
-    for (Contribution &to : contributions) {
-      to.tangents.runLane(*frame, lane);
-      const Tangent &tangent = to.tangents.getLane(score->result);
-      if (tangent.magnitude == 0)
-        continue;
-      int64_t element = getElement(to, lane);
-      double &sum = to.gradient->floats[element];
-      if (g != 0 && tangent.value != 0)
-        sum = roundAccumulator(sum + round(g * tangent.value));
-      double term = weight[begin + at] * tangent.magnitude;
-      if (!eager)
-        (*to.variance)[element] += term * term;
-    }
-    scoreTangents->runLane(*frame, lane);
-    const Tangent &tangent = scoreTangents->getLane(score->result);
-    g = tangent.value == 0 || g == 0 ? 0 : round(g * tangent.value);
-    weight[begin + at] *= tangent.magnitude;
-  }
-}
 
 /// Scores become probabilities, and `row.p` the gradients of the products
 /// before scaling.
@@ -323,26 +194,20 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   // What probabilities are multiplied by.
   std::vector<double> factors(paddedKeys, 1.0);
   int64_t numPanels = paddedKeys / PanelMatrix::kWidth;
-  multiplyPanels(q.data(), keysTransposed, 0, numPanels, eager ? 1.0 : scale,
-                 sums, s.data());
-  multiplyPanels(grad.data(), valuesTransposed, 0, numPanels, 1.0, sums,
-                 dp.data());
-  if (eager) {
-    eagerScale(s.data(), numKeys, scale, sums, kind);
-    roundRow(dp.data(), numKeys, kind);
+  multiplyPanels(q.data(), keysTransposed, 0, numPanels,
+                 rounding.eager ? 1.0 : scale, rounding.sums, s.data());
+  multiplyPanels(grad.data(), valuesTransposed, 0, numPanels, 1.0,
+                 rounding.sums, dp.data());
+  if (rounding.eager) {
+    eagerScale(s.data(), numKeys, scale, rounding.sums, rounding.kind);
+    roundRow(dp.data(), numKeys, rounding.kind);
   }
   // Lanes of a chunk of keys have to be looked at before the next one runs.
-  if (score) {
-    frame->rowInt(score->b) = id.b + inputs.attention.offsets[0];
-    frame->rowInt(score->h) = id.h + inputs.attention.offsets[1];
-    frame->rowInt(score->i) = id.i + inputs.attention.offsets[2];
-    if (!frame->runRow())
-      return llvm::createStringError(
-          describe(id, llvm::find(row.allowed, 1) - row.allowed.begin()));
-    scoreTangents->runRow(*frame);
-    for (Contribution &to : contributions)
-      to.tangents.runRow(*frame);
-  }
+  if (score)
+    if (std::string text =
+            score->setRow(id, llvm::find(row.allowed, 1) - row.allowed.begin());
+        !text.empty())
+      return llvm::createStringError(text);
   auto forEachChunk =
       [&](llvm::function_ref<Error(int64_t, llvm::ArrayRef<int64_t>)> body)
       -> Error {
@@ -351,20 +216,9 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
       for (int64_t l = 0; l < std::min<int64_t>(kLanes, numKeys - begin); ++l)
         if (row.allowed[begin + l])
           lanes.push_back(l);
-      if (!score || lanes.empty()) {
-        if (Error error = body(begin, lanes))
-          return error;
-        continue;
-      }
-      double *in = frame->laneFloats(score->s);
-      int64_t *j = frame->laneInts(score->j);
-      for (auto [lane, at] : llvm::enumerate(lanes)) {
-        in[lane] = s[begin + at];
-        j[lane] = begin + at + inputs.attention.offsets[3];
-      }
-      if (!frame->runLanes(lanes.size()))
-        return llvm::createStringError(
-            describe(id, begin + lanes[frame->getError().lane]));
+      if (score && !lanes.empty())
+        if (std::string text = score->run(s, begin, lanes); !text.empty())
+          return llvm::createStringError(text);
       if (Error error = body(begin, lanes))
         return error;
     }
@@ -372,14 +226,13 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   };
   auto setProbabilities = [&](int64_t begin, llvm::ArrayRef<int64_t> lanes) {
     for (auto [lane, at] : llvm::enumerate(lanes)) {
-      double value =
-          score ? frame->laneFloats(score->result)[lane] : s[begin + at];
-      if (score && score->weight)
-        factors[begin + at] = frame->laneFloats(*score->weight)[lane];
-      if (eager)
+      double value = score ? score->getScore(lane) : s[begin + at];
+      if (score && score->hasWeight())
+        factors[begin + at] = score->getWeight(lane);
+      if (rounding.eager)
         value = round(value);
       p[begin + at] = round(
-          sums == Sums::Extended
+          rounding.sums == Sums::Extended
               ? double(std::exp(static_cast<long double>(value) - logSum))
               : roundAccumulator(std::exp(roundAccumulator(value - logSum))));
     }
@@ -387,15 +240,15 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   };
   if (Error error = forEachChunk(setProbabilities))
     return error;
-  if (score && score->weight)
+  if (score && score->hasWeight())
     for (int64_t j = 0; j < numKeys; ++j)
       dp[j] = round(dp[j] * factors[j]);
-  if (eager)
+  if (rounding.eager)
     for (int64_t j = 0; j < numKeys; ++j)
       delta = roundAccumulator(delta + (p[j] == 0 ? 0 : p[j] * dp[j]));
   double ofLse = lseGrad ? lseGrad.at(id.b, id.h, id.i) : 0;
-  double ofRow = eager ? roundAccumulator(delta - ofLse)
-                       : static_cast<double>(wideDelta - ofLse);
+  double ofRow = rounding.eager ? roundAccumulator(delta - ofLse)
+                                : static_cast<double>(wideDelta - ofLse);
   for (int64_t j = 0; j < numKeys; ++j)
     if (p[j] != 0) {
       dx[j] = round(p[j] * roundAccumulator(dp[j] - ofRow));
@@ -408,7 +261,7 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   if (score)
     if (Error error =
             forEachChunk([&](int64_t begin, llvm::ArrayRef<int64_t> lanes) {
-              reverseScore(id, begin, lanes, dx, weight);
+              score->reverse(begin, lanes, dx, weight);
               return Error::success();
             }))
       return error;
@@ -436,8 +289,8 @@ static PanelMatrix squareElements(PanelMatrix matrix, int64_t rows,
 /// What rounding leaves undecided: probabilities come from scores and lse that
 /// are kept in the accumulator type. CheckRule has the rule.
 void GradientEvaluator::setNoise() {
-  double accumulator =
-      getEpsilon(kind == ElementType::F64 ? kind : ElementType::F32);
+  double accumulator = getEpsilon(
+      rounding.kind == ElementType::F64 ? rounding.kind : ElementType::F32);
   double meanLse = numLse ? sumOfLse / static_cast<double>(numLse) : 0;
   for (auto [result, variance] : llvm::zip_equal(results, variances)) {
     double largest = 0, sum = 0;
@@ -454,7 +307,7 @@ void GradientEvaluator::setNoise() {
     result->noise.max = accumulator * (2 + largestScore + largestLse) * largest;
     result->noise.mean = accumulator * (1 + meanLse) * mean;
     // What is saved of o is rounded to the element type.
-    double input = getEpsilon(kind);
+    double input = getEpsilon(rounding.kind);
     result->noise.chanceMax = input * largest;
     result->noise.chanceMean = 2 * input * mean;
   }
@@ -470,7 +323,7 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
   query.pack(queries, b, h, sizes.queries, sizes.dim, /*transposed=*/false);
   outputGrad.pack(gradients, b, h, sizes.queries, sizes.valueDim,
                   /*transposed=*/false);
-  if (!eager) {
+  if (!rounding.eager) {
     squaredKeys = squareElements(keys, sizes.keys, sizes.dim);
     squaredQueries = squareElements(queries, sizes.queries, sizes.dim);
     squaredGradients = squareElements(gradients, sizes.queries, sizes.valueDim);
@@ -500,7 +353,7 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
   std::vector<double> line, sum;
   auto getVariance = [&](int64_t input) -> std::vector<double> * {
     auto found = llvm::find(op.getWrt(), input);
-    return eager || found == op.getWrt().end()
+    return rounding.eager || found == op.getWrt().end()
                ? nullptr
                : &variances[found - op.getWrt().begin()];
   };
@@ -511,10 +364,10 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
   for (int64_t i = 0; queryGrad && i < sizes.queries; ++i) {
     const double *dx = &products[i * paddedKeys];
     line.assign(dx, dx + sizes.keys);
-    multiply(line, keys, sum, sums);
+    multiply(line, keys, sum, rounding.sums);
     for (int64_t d = 0; d < sizes.dim; ++d)
       queryGrad.at(b, h, i, d) = round(sum[d]);
-    if (eager)
+    if (rounding.eager)
       continue;
     line.assign(&weights[i * paddedKeys],
                 &weights[i * paddedKeys] + sizes.keys);
@@ -531,7 +384,7 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
         for (int64_t j = 0; j < sizes.keys; ++j) {
           for (int64_t i = 0; i < sizes.queries; ++i)
             line[i] = matrix[i * paddedKeys + j];
-          multiply(line, with, sum, sums);
+          multiply(line, with, sum, rounding.sums);
           for (int64_t d = 0; d < dims; ++d) {
             double &total = to.at(c, g, j, d);
             total = roundAccumulator(total + round(sum[d]));
@@ -563,10 +416,9 @@ Expected<Arrays> GradientEvaluator::run() {
     return made.takeError();
   rows = std::move(*made);
   sizes = rows->getSizes();
-  sums = rows->getSums();
-  kind = rows->getInputKind();
-  eager = options.mode == EvalMode::Eager;
-  if (eager)
+  rounding = {options.mode == EvalMode::Eager, rows->getInputKind(),
+              rows->getSums()};
+  if (rounding.eager)
     scale = roundAccumulator(scale);
   if (Error error = checkShapes())
     return std::move(error);
@@ -581,7 +433,7 @@ Expected<Arrays> GradientEvaluator::run() {
   for (const Array *out : outs) {
     results.push_back(std::make_shared<Array>(out->type, out->shape));
     llvm::fill(results.back()->floats, 0.0);
-    variances.emplace_back(eager ? 0 : out->size());
+    variances.emplace_back(rounding.eager ? 0 : out->size());
   }
   for (auto [input, result] : llvm::zip_equal(op.getWrt(), results)) {
     if (input == kGradQuery)
@@ -591,8 +443,11 @@ Expected<Arrays> GradientEvaluator::run() {
     if (input == kGradValue)
       valueGrad = {result.get(), like.getLayout(2)};
   }
-  if (Error error = compileScore())
-    return std::move(error);
+  auto compiled = GradientScore::create(op, inputs.attention, options.mode,
+                                        rounding, results, variances);
+  if (!compiled)
+    return compiled.takeError();
+  score = std::move(*compiled);
   paddedKeys = roundUp(sizes.keys, PanelMatrix::kWidth);
   probabilities.resize(sizes.queries * paddedKeys);
   products.resize(sizes.queries * paddedKeys);
@@ -602,9 +457,9 @@ Expected<Arrays> GradientEvaluator::run() {
       for (int64_t h = 0; h < sizes.heads; ++h)
         if (Error error = runHead(b, h))
           return std::move(error);
-  if (!eager)
+  if (!rounding.eager)
     setNoise();
-  if (eager)
+  if (rounding.eager)
     for (const std::shared_ptr<Array> &result : results)
       for (double &element : result->floats)
         element = roundTo(result->type.kind, element);

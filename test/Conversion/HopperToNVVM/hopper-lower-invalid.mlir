@@ -259,7 +259,7 @@ gpu.module @m {
   gpu.func @f() kernel {
     %t = hopper.create_ping_pong : !hopper.ping_pong
     %u = hopper.create_ping_pong : !hopper.ping_pong
-    // expected-error@+1 {{expects ping-pong and partitions that synchronise to need fewer than 7 barriers}}
+    // expected-error@+1 {{expects ping-pong to need fewer than 7 barriers}}
     hopper.warp_specialize partition @a replicas(4) {
       hopper.ping_pong_wait %t : !hopper.ping_pong
     } partition @b replicas(3) {

@@ -39,15 +39,13 @@
 // CHECK:        nvvm.mbarrier.try_wait.parity %{{.*}}, %[[PHASE]],
 // CHECK:        "@$1 mbarrier.arrive
 
-// One warpgroup has a barrier of its own.
+// One warpgroup.
 // CHECK: %[[IS_SECOND:.*]] = arith.cmpi eq, %[[GROUP]], %c1_i32
 // CHECK: scf.if %[[IS_SECOND]] {
 // CHECK-NEXT: nvvm.setmaxregister {{ *}}decrease 104
 // CHECK:      stmatrix
-// CHECK:      %[[OWN:.*]] = arith.addi %c0_i32, %c8_i32
-// CHECK:      nvvm.barrier id = %[[OWN]] number_of_threads = %c128_i32
 
-// Two warpgroups start with the turn of the first one, and meet.
+// Two warpgroups start with the turn of the first one.
 // CHECK:      nvvm.setmaxregister {{ *}}increase 160
 // CHECK:      %[[WG:.*]] = arith.subi %[[GROUP]], %c2_i32
 // CHECK:      %[[IS_LAST:.*]] = arith.cmpi eq, %[[WG]], %c1_i32
@@ -57,7 +55,6 @@
 // CHECK:      %[[TURN:.*]] = arith.addi %[[WG]], %c1_i32
 // CHECK:      nvvm.barrier id = %[[TURN]] number_of_threads = %c256_i32
 // CHECK:      nvvm.barrier.arrive
-// CHECK:      nvvm.barrier id = %c15_i32 number_of_threads = %c256_i32
 gpu.module @m {
   gpu.func @partitions(%map: !hopper.map<64x64xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                        %n: i32 {hopper.operand = 1 : i64}, %x: index {hopper.operand = 0 : i64, hopper.dim = 2 : i64}) kernel {
@@ -74,13 +71,11 @@ gpu.module @m {
       hopper.release %ring[%n] : !hopper.channel<1x64x64xbf16>
     } partition @write registers(104) {
       hopper.put_fragment %tiles[%n], %v : !hopper.channel<1x64x64xbf16>, vector<64x64xbf16>
-      hopper.sync
     } partition @read replicas(2) registers(160) {
       hopper.ping_pong_wait %barrier : !hopper.ping_pong
       %t = hopper.get %tiles[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %tiles[%n] : !hopper.channel<1x64x64xbf16>
       hopper.ping_pong_arrive %barrier : !hopper.ping_pong
-      hopper.sync
     }
     gpu.return
   }

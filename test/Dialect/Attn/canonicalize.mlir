@@ -388,3 +388,28 @@ func.func @dead(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %s: vector<4x4xf
   %3:4 = attn.online_step %s, %s, %m, %m : vector<4x4xf32>, vector<4x4xf32>, vector<4xf32>
   return
 }
+
+// -----
+
+// A comparison that is constant: upstream's pattern for converted integers has no
+// case for it.
+
+// CHECK-LABEL: func @constant_comparison
+// CHECK: mask(
+// CHECK-NEXT: %[[P:.*]] = arith.cmpi ult
+// CHECK-NEXT: attn.yield %[[P]]
+func.func @constant_comparison(%q: tensor<1x1x8x4xf32>, %o: tensor<1x1x8x4xf32>, %x: tensor<8xi8>) -> tensor<1x1x8x4xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x8x4xf32>, tensor<1x1x8x4xf32>, tensor<1x1x8x4xf32>)
+      captures(%x : tensor<8xi8>) outs(%o : tensor<1x1x8x4xf32>)
+      mask(%b, %h, %i, %j, %c) {
+        %e = tensor.extract %c[%j] : tensor<8xi8>
+        %f = arith.sitofp %e : i8 to f32
+        %inf = arith.constant 0x7F800000 : f32
+        %t = arith.cmpf true, %f, %inf : f32
+        %n = arith.cmpf false, %f, %inf : f32
+        %p = arith.cmpi ult, %i, %j : index
+        %s = arith.select %t, %p, %n : i1
+        attn.yield %s : i1
+      }
+  return %r : tensor<1x1x8x4xf32>
+}

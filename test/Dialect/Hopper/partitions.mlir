@@ -9,7 +9,6 @@
 // CHECK: hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) registers(24) {
 // CHECK-NEXT: } partition @help replicas(2) warps(1) {
 // CHECK-NEXT:   hopper.warpgroup_id
-// CHECK-NEXT:   hopper.sync
 // CHECK-NEXT: } partition @scores registers(104) {
 // CHECK-NEXT: } partition @"more sums" {
 // CHECK-NEXT: }
@@ -17,7 +16,6 @@ func.func @partitions() {
   hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) registers(24) {
   } partition @help replicas(2) warps(1) {
     %n = hopper.warpgroup_id
-    hopper.sync
   } partition @scores warps(4) registers(104) {
   } partition @"more sums" replicas(1) {
   }

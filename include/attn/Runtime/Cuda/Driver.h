@@ -26,9 +26,7 @@ constexpr Result kErrorInvalidValue = 1;
 constexpr Result kErrorOutOfMemory = 2;
 constexpr Result kErrorNoDevice = 100;
 constexpr Result kErrorInvalidImage = 200;
-constexpr Result kErrorInvalidContext = 201;
 constexpr Result kErrorNoBinaryForGpu = 209;
-constexpr Result kErrorNotReady = 600;
 
 // CUdevice, CUdeviceptr and the handles.
 using DeviceHandle = int;
@@ -57,10 +55,8 @@ constexpr int kFunctionSharedBytes = 1;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
 
 // CUpointer_attribute and CUmemorytype
-constexpr int kPointerContext = 1;
 constexpr int kPointerMemoryType = 2;
 constexpr int kPointerDeviceOrdinal = 9;
-constexpr unsigned kMemoryHost = 1;
 constexpr unsigned kMemoryDevice = 2;
 
 // CUjit_option
@@ -129,8 +125,6 @@ struct LaunchConfig {
     (int *value, int attribute, DeviceHandle device))                          \
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",                      \
     (ContextHandle * context, DeviceHandle device))                            \
-  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2",                 \
-    (DeviceHandle device))                                                     \
   X(cuCtxGetCurrent, "cuCtxGetCurrent", (ContextHandle * context))             \
   X(cuCtxSetCurrent, "cuCtxSetCurrent", (ContextHandle context))               \
   X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (ContextHandle context))          \
@@ -180,8 +174,6 @@ struct LaunchConfig {
     (void *to, DevicePtr from, size_t bytes, StreamHandle stream))             \
   X(cuMemsetD8Async, "cuMemsetD8Async",                                        \
     (DevicePtr to, unsigned char value, size_t count, StreamHandle stream))    \
-  X(cuMemsetD32Async, "cuMemsetD32Async",                                      \
-    (DevicePtr to, unsigned value, size_t count, StreamHandle stream))         \
   X(cuPointerGetAttribute, "cuPointerGetAttribute",                            \
     (void *value, int attribute, DevicePtr pointer))                           \
   X(cuStreamCreate, "cuStreamCreate", (StreamHandle * stream, unsigned flags)) \

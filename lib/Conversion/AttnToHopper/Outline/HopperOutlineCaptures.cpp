@@ -29,15 +29,39 @@ SmallVector<Type> Outliner::getCaptureTypes() {
   });
 }
 
+/// Whether the position of what is read is known to who copies the block: it is
+/// not computed of what a loop around the read has in each iteration.
+static bool isOfBlock(GatherOp read, TileLoopOp loop) {
+  auto isOfLoopWithin = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
+    return parent && loop->isProperAncestor(parent) &&
+           parent->isProperAncestor(read);
+  };
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
+  for (Value index : read.getIndices()) {
+    llvm::SetVector<Operation *> slice;
+    (void)getBackwardSlice(index, &slice, options);
+    if (isOfLoopWithin(index) || llvm::any_of(slice, [&](Operation *op) {
+          return llvm::any_of(op->getOperands(), isOfLoopWithin);
+        }))
+      return false;
+  }
+  return true;
+}
+
 /// The box of a capture that can be copied as a tile, with a row for each query
 /// and a column for each key, which are columns and rows of scores.
-static std::optional<TileAccess> getCaptureTile(GatherOp read,
+static std::optional<TileAccess> getCaptureTile(GatherOp read, TileLoopOp loop,
                                                 func::FuncOp function) {
   auto type = dyn_cast<VectorType>(read.getType());
   auto argument = dyn_cast<BlockArgument>(read.getSource());
   if (!read.getRowDim() || !read.getColumnDim() || !argument ||
       argument.getOwner() != &function.getFunctionBody().front() ||
-      !isCaptureTileElement(type.getElementType()))
+      !isCaptureTileElement(type.getElementType()) || !isOfBlock(read, loop))
     return std::nullopt;
   auto column = static_cast<int64_t>(*read.getRowDim()),
        row = static_cast<int64_t>(*read.getColumnDim()),
@@ -61,9 +85,10 @@ static std::optional<TileAccess> getCaptureTile(GatherOp read,
 }
 
 /// Whether what is read for each position of a block can be copied as a vector.
-static bool isCaptureVector(GatherOp read) {
+static bool isCaptureVector(GatherOp read, TileLoopOp loop) {
   if (!read.getRowDim() || read.getColumnDim() ||
-      *read.getRowDim() + 1 != read.getIndices().size())
+      *read.getRowDim() + 1 != read.getIndices().size() ||
+      !isOfBlock(read, loop))
     return false;
   auto type = cast<VectorType>(read.getType());
   return type.getDimSize(0) % 8 == 0 &&
@@ -84,7 +109,7 @@ void Outliner::matchVectors() {
   bool havePredicates = loop.hasNeeded() && loop.hasFull();
   SmallVector<Type> types;
   loop.getBody().walk([&](GatherOp read) {
-    if (schedule.getCaptureStages() && getCaptureTile(read, function))
+    if (schedule.getCaptureStages() && getCaptureTile(read, loop, function))
       types.push_back(getElementTypeOrSelf(read.getType()));
   });
   int64_t free = getFreeSharedBytes(getTarget(function), schedule,
@@ -92,7 +117,7 @@ void Outliner::matchVectors() {
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
   auto match = [&](GatherOp read, MaskTileOp mask) {
     if ((mask && !havePredicates) || !values->getArgument(read.getSource()) ||
-        !isCaptureVector(read))
+        !isCaptureVector(read, loop))
       return;
     auto isSame = [&](const OutlinedVector &other) {
       GatherOp first = other.reads.front();
@@ -136,7 +161,8 @@ void Outliner::expandBoxes() {
   IRRewriter rewriter(function.getContext());
   grid.walk([&](GatherOp read) {
     if (read.getBox() && !isLoaded(read) &&
-        (schedule.getCaptureStages() == 0 || !getCaptureTile(read, function)))
+        (schedule.getCaptureStages() == 0 ||
+         !getCaptureTile(read, loop, function)))
       read.expandBox(rewriter);
   });
   // They share positions with all else.
@@ -146,7 +172,7 @@ void Outliner::expandBoxes() {
 
 void Outliner::matchCaptures() {
   loop.getBody().walk([&](GatherOp read) {
-    std::optional<TileAccess> access = getCaptureTile(read, function);
+    std::optional<TileAccess> access = getCaptureTile(read, loop, function);
     if (!access)
       return;
     auto isSame = [&](const OutlinedCapture &other) {

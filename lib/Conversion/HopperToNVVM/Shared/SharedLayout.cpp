@@ -5,10 +5,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Named barriers: 0 is for all threads, then come those of ping-pong, the one
-/// of each warpgroup, and one of a partition.
-static constexpr int64_t kGroupBarrier = 7, kSyncBarrier = 15;
-
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -123,10 +119,10 @@ void SharedLayout::layOutMemory(hopper::WarpSpecializeOp specialize) {
 // Named barriers
 //===----------------------------------------------------------------------===//
 
-/// Gives ping-pong and partitions that synchronise their named barriers.
+/// Gives ping-pong its named barriers.
 LogicalResult
 SharedLayout::assignBarriers(hopper::WarpSpecializeOp specialize) {
-  int64_t next = 1, last = kSyncBarrier;
+  int64_t next = 1;
   for (auto create :
        specialize->getBlock()->getOps<hopper::CreatePingPongOp>()) {
     pingPongBarriers[create.getResult()] = next;
@@ -136,24 +132,8 @@ SharedLayout::assignBarriers(hopper::WarpSpecializeOp specialize) {
         break;
       }
   }
-  for (auto [number, body] : llvm::enumerate(specialize.getBodies())) {
-    hopper::PartitionAttr one = specialize.getPartition(number);
-    bool hasOwn =
-        one.getWarps() == 1 || (one.getReplicas() == 1 && one.hasWarpgroups());
-    bool syncs =
-        body.walk([](hopper::SyncOp) { return WalkResult::interrupt(); })
-            .wasInterrupted();
-    if (hasOwn || !syncs)
-      continue;
-    syncBarriers[one.getName()] = last;
-    // The barriers of warpgroups are in between.
-    last = last == kSyncBarrier ? kGroupBarrier - 1 : last - 1;
-  }
-  int64_t end = std::min(last + 1, kGroupBarrier);
-  if (next > end)
-    return specialize.emitError(
-               "expects ping-pong and partitions that synchronise to "
-               "need fewer than ")
+  if (next > kGroupBarrier)
+    return specialize.emitError("expects ping-pong to need fewer than ")
            << kGroupBarrier << " barriers";
   return success();
 }

@@ -7,9 +7,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The named barrier of the first warpgroup.
-static constexpr int64_t kGroupBarrier = 7;
-
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//

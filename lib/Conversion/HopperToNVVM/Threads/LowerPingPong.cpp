@@ -1,4 +1,4 @@
-//===- LowerPingPong.cpp - Ping-pong, and barriers of a partition ---------===//
+//===- LowerPingPong.cpp - Turns of warpgroups ----------------------------===//
 
 #include "Shared/SharedMemory.h"
 #include "ThreadPatterns.h"
@@ -24,20 +24,7 @@ static void lowerPingPongArrive(PingPongArriveOp op, Operands<PingPongArriveOp>,
   emitPingPongArrive(b, op.getPingPong(), b.thread.warpgroup);
 }
 
-static void lowerSync(SyncOp, Operands<SyncOp>, ThreadBuilder &b) {
-  PartitionAttr partition = b.thread.partition;
-  if (partition.getReplicas() == 1 && partition.hasWarpgroups())
-    return emitGroupBarrier(b);
-  if (partition.getWarps() == 1) {
-    NVVM::SyncWarpOp::create(b, b.i32(-1));
-    return;
-  }
-  emitNamedBarrier(b, b.i32(b.kernel.shared.getSyncBarrier(partition)),
-                   partition.getWarps() * kWarpThreads);
-}
-
 void mlir::attn::populatePingPongPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerPingPongWait);
   patterns.add(lowerPingPongArrive);
-  patterns.add(lowerSync);
 }

@@ -35,9 +35,7 @@ public:
 private:
   Value add(Value x, Value y) { return b.add(x, y); }
   Value hasLaneBit(int64_t bit) { return b.ne(b.andI(b.thread.lane, bit), 0); }
-  Value hasNoLaneBit(int64_t bit) {
-    return b.xorI(hasLaneBit(bit), b.i1(true));
-  }
+  Value hasNoLaneBit(int64_t bit) { return b.notI(hasLaneBit(bit)); }
   /// The sum over lanes whose numbers differ in these bits.
   Value sumOfLanes(Value value, ArrayRef<int64_t> bits) {
     for (int64_t lanes : bits)
@@ -225,7 +223,7 @@ void Scatter::emitExactAdd(Value value, Value address) {
               {getWord(first, b.i32(1)), withSign(high)}, {});
     });
   });
-  Value isSpecial = b.xorI(isFinite, b.i1(true));
+  Value isSpecial = b.notI(isFinite);
   b.ifThen(isSpecial, [&] {
     Value isInfinite = b.eq(fraction, 0);
     Value infinity =
@@ -253,7 +251,7 @@ std::pair<Value, Value> Scatter::joinWarp(Value value, Value active,
                                        NVVM::ShflKind::idx, UnitAttr());
     isFirst = b.andI(isFirst, b.eq(half, other));
   }
-  Value isNone = b.xorI(active, b.i1(true));
+  Value isNone = b.notI(active);
   Value areAlike = NVVM::VoteSyncOp::create(
       b, b.getI1Type(), lanes, b.orI(isFirst, isNone), NVVM::VoteSyncKind::all);
   auto join = scf::IfOp::create(b, TypeRange{value.getType(), active.getType()},

@@ -18,7 +18,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace mlir::attn {
 
@@ -107,6 +106,10 @@ struct TileView {
   Value start, segments;
 };
 
+/// The named barrier of the first warpgroup; each has one. 0 is for all
+/// threads, and those in between are for ping-pong.
+inline constexpr int64_t kGroupBarrier = 7;
+
 /// Where a kernel has what in shared memory, and which named barriers.
 class SharedLayout {
 public:
@@ -123,10 +126,6 @@ public:
   ArrayRef<std::pair<Value, int64_t>> getPingPong() const {
     return pingPongBarriers.getArrayRef();
   }
-  /// The named barrier of a partition.
-  int64_t getSyncBarrier(hopper::PartitionAttr partition) const {
-    return syncBarriers.at(partition.getName());
-  }
 
 private:
   LogicalResult assignBarriers(hopper::WarpSpecializeOp specialize);
@@ -138,7 +137,6 @@ private:
   DenseMap<Value, SharedTile> tiles;
   int64_t sharedBytes = 0, numBarrierBytes = 0;
   llvm::MapVector<Value, int64_t> pingPongBarriers;
-  llvm::StringMap<int64_t> syncBarriers;
 };
 
 /// With which numbers of up to 31 bits are divided: the quotient of n is

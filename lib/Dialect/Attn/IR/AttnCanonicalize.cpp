@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/AttnCanonicalize.h"
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -244,9 +246,31 @@ static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
                                   /*benefit=*/PatternBenefit(2));
 }
 
+static LogicalResult foldConstantComparison(arith::CmpFOp op,
+                                            PatternRewriter &rewriter) {
+  auto predicate = op.getPredicate();
+  bool isTrue = predicate == arith::CmpFPredicate::AlwaysTrue;
+  if (!isTrue && predicate != arith::CmpFPredicate::AlwaysFalse)
+    return failure();
+  Attribute value = rewriter.getBoolAttr(isTrue);
+  if (auto type = dyn_cast<ShapedType>(op.getType())) {
+    if (!type.hasStaticShape())
+      return failure();
+    value = DenseElementsAttr::get(type, value);
+  }
+  rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, cast<TypedAttr>(value));
+  return success();
+}
+
+void mlir::attn::populateConstantComparisonPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add(foldConstantComparison, /*benefit=*/PatternBenefit(10));
+}
+
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   addPatterns<AttentionOp>(patterns, context);
+  populateConstantComparisonPatterns(patterns);
 }
 
 void AttentionGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

@@ -1,14 +1,13 @@
 //===- AttnTileLoop.cpp - The loop over tiles -----------------------------===//
 
-#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "AttnVerify.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
 
 //===----------------------------------------------------------------------===//
 // Loops over tiles

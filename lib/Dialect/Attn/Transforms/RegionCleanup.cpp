@@ -1,5 +1,6 @@
 //===- RegionCleanup.cpp - Simplify the regions of attentions -------------===//
 
+#include "attn/Dialect/Attn/IR/AttnCanonicalize.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Index/IR/IndexAttrs.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
@@ -259,6 +260,7 @@ static void addUpstreamPatterns(RewritePatternSet &patterns) {
 void mlir::attn::cleanUpRegions(AttentionLikeOpInterface op) {
   RewritePatternSet patterns(op->getContext());
   addUpstreamPatterns(patterns);
+  populateConstantComparisonPatterns(patterns);
   populateIndexToArithPatterns(patterns);
   populateBranchToSelectPatterns(patterns);
   populateSinkInfinityPatterns(patterns);

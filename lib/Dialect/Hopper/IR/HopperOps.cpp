@@ -123,13 +123,6 @@ Value hopper::getChannelOf(Value tile) {
 
 LogicalResult WarpgroupIdOp::verify() { return verifyInPartition(*this); }
 
-LogicalResult SyncOp::verify() {
-  FailureOr<PartitionAttr> partition = verifyInPartition(*this);
-  if (succeeded(partition) && partition->getThreads() == 1)
-    return emitOpError("expects a partition of warps, but got one thread");
-  return partition;
-}
-
 //===----------------------------------------------------------------------===//
 // Channels
 //===----------------------------------------------------------------------===//

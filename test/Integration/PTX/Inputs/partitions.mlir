@@ -142,7 +142,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // Warps and warpgroups have messages from a thread, and replicas meet after each.
+  // Warps and warpgroups have messages from a thread.
   gpu.func @messages(%out: memref<?x?xi32> {hopper.operand = 0 : i64},
                      %num: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
     %c0 = arith.constant 0 : index
@@ -161,7 +161,6 @@ gpu.module @m {
         %n = arith.index_cast %t : index to i32
         %x = hopper.receive %box[%n] : !hopper.work_queue<1> -> i32
         memref.store %x, %out[%t, %w] : memref<?x?xi32>
-        hopper.sync
       }
     } partition @groups replicas(2) {
       %w = hopper.warpgroup_id
@@ -170,7 +169,6 @@ gpu.module @m {
         %n = arith.index_cast %t : index to i32
         %x = hopper.receive %box[%n] : !hopper.work_queue<1> -> i32
         memref.store %x, %out[%t, %at] : memref<?x?xi32>
-        hopper.sync
       }
     }
     gpu.return

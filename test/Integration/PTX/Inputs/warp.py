@@ -31,10 +31,6 @@ _REDUCTIONS = {
 }
 
 
-class Ended(Exception):
-    """A warp has come to where it is not to be followed."""
-
-
 # The type, and what memory becomes.
 _ATOMICS = {
     "atom.global.add.u32": ("u4", numpy.add),

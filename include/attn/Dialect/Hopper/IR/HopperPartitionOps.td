@@ -87,21 +87,6 @@ def Hopper_WarpgroupIdOp : Hopper_Op<"warpgroup_id", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Hopper_SyncOp : Hopper_Op<"sync", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a barrier of all threads of a partition";
-  let description = [{
-    All replicas wait for each other. What they have written to shared memory before is there for all of them.
-
-    ```mlir
-    hopper.sync
-    ```
-
-    Errors: outside of a partition, or in one of a single thread.
-  }];
-  let assemblyFormat = "attr-dict";
-  let hasVerifier = 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Channels
 //===----------------------------------------------------------------------===//
