@@ -194,7 +194,9 @@ Expected<std::vector<EmittedCode>> cli::emitCode(llvm::StringRef program,
     bool isAny = options.variant.empty() && options.emit != "cubin";
     if (!isAny || (options.emit == "llvm" ? texts.irs : texts.ptxs).empty())
       return package.takeError();
-    llvm::consumeError(package.takeError());
+    llvm::errs() << kNote << "this is code from before an error: "
+                 << llvm::StringRef(llvm::toString(package.takeError())).rtrim()
+                 << "\n";
     return getFirst();
   }
   if (!isCuda)
