@@ -28,7 +28,8 @@ static char params[kMaxParams][128];
 
 API void fakeCudaSetParams(const int *sizes, int count) {
   numParams = count;
-  memcpy(paramSizes, sizes, count * sizeof(int));
+  if (count != 0) /* memcpy takes no null pointer, even for nothing. */
+    memcpy(paramSizes, sizes, count * sizeof(int));
 }
 
 static char workName[64];
