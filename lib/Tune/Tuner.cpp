@@ -17,6 +17,14 @@ using namespace attn::tune;
 using llvm::Error;
 using llvm::Expected;
 
+std::string tune::describeTrial(llvm::StringRef schedule, int64_t threads) {
+  std::string text =
+      schedule.empty() ? "the compiler's choice" : schedule.str();
+  if (threads != 0)
+    text += llvm::formatv(", {0} threads", threads);
+  return text;
+}
+
 std::string TuneResult::describe() const {
   size_t dropped = llvm::count_if(
       trials, [](const Trial &trial) { return trial.seconds == 0; });
@@ -227,11 +235,11 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
     return std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(seconds));
   };
-  Clock::time_point end =
-      std::max(start + getSpan(seconds), Clock::now() + getSpan(seconds / 2));
-  // What is left is for the one that is best, which is measured again.
+  // A part is for the one that is best, which is measured again.
   auto kept = getSpan(seconds / 10);
-  race.end = end - kept;
+  race.end =
+      std::max(start + getSpan(seconds), Clock::now() + getSpan(seconds / 2)) -
+      kept;
   race.begin = start;
   race.progress = tell;
   race.run();
@@ -277,10 +285,7 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
                    .count();
   for (const Contender &contender : contenders) {
     Trial trial;
-    trial.schedule = contender.schedule.empty() ? "the compiler's choice"
-                                                : contender.schedule;
-    if (contender.threads != 0)
-      trial.schedule += llvm::formatv(", {0} threads", contender.threads);
+    trial.schedule = describeTrial(contender.schedule, contender.threads);
     trial.verdict = contender.verdict;
     if (!contender.seconds.empty())
       trial.seconds = contender.getMedian();

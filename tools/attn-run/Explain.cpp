@@ -1,6 +1,7 @@
 //===- Explain.cpp - Which code runs, and why -----------------------------===//
 
 #include "Explain.h"
+#include "attn/Tune/Tuner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -97,15 +98,12 @@ static Table makeTunedTable(llvm::ArrayRef<CodeChoice::Tuned> tuned) {
     for (const CodeChoice::Tuned &entry : tuned) {
       if (entry.isTaken != isTaken)
         continue;
-      std::string what =
-          entry.schedule.empty() ? "the compiler's choice" : entry.schedule;
-      if (entry.threads != 0)
-        what += llvm::formatv(", {0} threads", entry.threads);
       table.push_back(
           {isTaken ? "runs" : "",
            llvm::formatv("measured {0:F1} us", 1e6 * entry.seconds),
            llvm::formatv("untuned {0:F1} us", 1e6 * entry.untunedSeconds),
-           entry.extents, entry.version, what});
+           entry.extents, entry.version,
+           tune::describeTrial(entry.schedule, entry.threads)});
     }
   return table;
 }

@@ -33,6 +33,10 @@ struct TuneOptions {
   std::function<void(llvm::StringRef step)> progress;
 };
 
+/// What a trial is called: its schedule, "" for the compiler's, and threads, 0
+/// for all.
+std::string describeTrial(llvm::StringRef schedule, int64_t threads);
+
 /// A time that was measured in a search.
 struct Turn {
   /// When, in seconds since the search began.
