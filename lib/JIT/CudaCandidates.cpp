@@ -117,13 +117,14 @@ getPartlyRead(llvm::ArrayRef<AttentionLikeOpInterface> attentions) {
 }
 
 static mlir::FailureOr<llvm::SmallVector<mlir::attn::HopperSchedule>>
-getSchedules(AttentionLikeOpInterface attention, const ScheduleTable &table,
-             llvm::SmallVectorImpl<mlir::attn::RuledOutRow> &ruledOut) {
+getSchedules(
+    AttentionLikeOpInterface attention, const ScheduleTable &table,
+    llvm::SmallVectorImpl<mlir::attn::RuledOutRow> *ruledOut = nullptr) {
   // No pass has needed it so far.
   attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   if (auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention))
     return mlir::attn::getGradientSchedules(gradient);
-  return mlir::attn::getHopperSchedules(attention, table, &ruledOut);
+  return mlir::attn::getHopperSchedules(attention, table, ruledOut);
 }
 
 /// Tells how many rows of the table each condition has ruled out.
@@ -164,8 +165,7 @@ static int64_t getSpillBytes(AttentionLikeOpInterface attention,
   mlir::ScopedDiagnosticHandler silence(
       attention->getContext(),
       [](mlir::Diagnostic &) { return mlir::success(); });
-  llvm::SmallVector<mlir::attn::RuledOutRow> ruledOut;
-  auto schedules = getSchedules(attention, table, ruledOut);
+  auto schedules = getSchedules(attention, table);
   if (failed(schedules))
     return 0;
   int64_t bytes = 0;
@@ -199,7 +199,7 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
   }
   AttentionLikeOpInterface attention = attentions[0];
   llvm::SmallVector<mlir::attn::RuledOutRow> ruledOut;
-  auto schedules = getSchedules(attention, table, ruledOut);
+  auto schedules = getSchedules(attention, table, &ruledOut);
   explainRows(attention, table, ruledOut);
   if (failed(schedules))
     return mlir::failure();

@@ -56,7 +56,8 @@ struct RuledOutRow {
 /// meets, in the order of the rows. A KV block shrinks until it fits the shared
 /// memory, and rows whose threads would compute too much for a score are left
 /// out. Fails with an error of the attention where the table has none for any
-/// extents, or one that contradicts itself. `ruledOut` is given the other rows.
+/// extents, or one that contradicts itself. `ruledOut`, if somebody asks, gets
+/// the other rows.
 FailureOr<SmallVector<HopperSchedule>>
 getHopperSchedules(AttentionLikeOpInterface op,
                    const ScheduleTable &table = *ScheduleTable::getDefault(),
@@ -81,6 +82,9 @@ RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
 /// Whether captures with an element of this type for each query and key may
 /// come in tiles.
 bool isCaptureTileElement(Type element);
+
+/// Whether something reads the output, and not the log-sum-exp alone.
+bool isOutputRead(AttentionLikeOpInterface op);
 
 /// Checks that a thread has registers for its part of the tiles of a schedule.
 /// Emits an error at `op` if no assembler could place them without spills.

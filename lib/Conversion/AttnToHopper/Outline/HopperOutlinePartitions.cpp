@@ -20,36 +20,21 @@ static void listSteps(InFlightDiagnostic &diagnostic, ArrayRef<StepOp> steps) {
                         [&](StepOp step) { diagnostic << step.getStepName(); });
 }
 
-/// Of steps that compute, the one with an online softmax, if there is one, and
+/// Of steps that compute, the one with the online softmax of the loop, and
 /// those that give it scores or its next state: what these exchange is in
 /// registers.
-static SmallVector<StepOp> findSoftmax(TileLoopOp loop,
+static SmallVector<StepOp> findSoftmax(TileLoopOp loop, OnlineStepOp softmax,
                                        ArrayRef<StepOp> steps) {
-  StepOp softmax;
-  OnlineStepOp online;
-  for (StepOp step : steps)
-    step->walk([&](OnlineStepOp op) {
-      online = op;
-      softmax = step;
-    });
-  SmallVector<StepOp> found;
-  if (!softmax)
-    return found;
-  SmallVector<Value> next;
-  for (auto [number, yielded] : llvm::enumerate(loop.getYielded()))
-    if (Value state = loop.getRegionIterArg(number); state == online.getAcc() ||
-                                                     state == online.getMax() ||
-                                                     state == online.getSum())
-      next.push_back(yielded);
-  for (StepOp step : steps)
-    if (step == softmax || llvm::any_of(step.getOutputs(), [&](Value output) {
-          return llvm::is_contained(next, output) ||
-                 llvm::any_of(output.getUsers(), [&](Operation *user) {
-                   return softmax->isProperAncestor(user);
-                 });
-        }))
-      found.push_back(step);
-  return found;
+  auto own = softmax->getParentOfType<StepOp>();
+  auto next = loop.getYielded().take_front(TileLoopOp::NumStateParts);
+  return llvm::filter_to_vector(steps, [&](StepOp step) {
+    return step == own || llvm::any_of(step.getOutputs(), [&](Value output) {
+             return llvm::is_contained(next, output) ||
+                    llvm::any_of(output.getUsers(), [&](Operation *user) {
+                      return own->isProperAncestor(user);
+                    });
+           });
+  });
 }
 
 LogicalResult Outliner::matchPartitions() {
@@ -74,19 +59,21 @@ LogicalResult Outliner::matchPartitions() {
              << kLoadPartition << "' to have no step that computes, but got '"
              << named.getName().getValue() << "'; take another name";
   }
-  SmallVector<StepOp> softmax = findSoftmax(loop, steps);
-  for (StepOp step : softmax) {
-    StringRef own = getPartition(softmax.front().getStepName()),
+  if (!softmax)
+    return success();
+  SmallVector<StepOp> together = findSoftmax(loop, softmax, steps);
+  for (StepOp step : together) {
+    StringRef own = getPartition(together.front().getStepName()),
               other = getPartition(step.getStepName());
     if (own == other)
       continue;
     InFlightDiagnostic diagnostic =
         loop.emitError("expects one partition for the steps of an online "
                        "softmax, which exchange registers, but got '")
-        << own << "' for '" << softmax.front().getStepName() << "' and '"
+        << own << "' for '" << together.front().getStepName() << "' and '"
         << other << "' for '" << step.getStepName()
         << "'; leave partitions out, or name one for ";
-    listSteps(diagnostic, softmax);
+    listSteps(diagnostic, together);
     return diagnostic;
   }
   return success();

@@ -12,14 +12,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Whether more than the log-sum-exp is read.
-static bool isOutputUsed(AttentionLikeOpInterface op) {
-  return llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) {
-    auto finalize = dyn_cast<FinalizeOp>(user);
-    return !finalize || !finalize->getResult(0).use_empty();
-  });
-}
-
 /// Whether there is no more than one block of keys, for which nothing is
 /// carried.
 static bool isOneBlock(AttentionLikeOpInterface op, int64_t tileN) {
@@ -52,7 +44,7 @@ LogicalResult mlir::attn::verifyTileRegisters(AttentionLikeOpInterface op,
                                               TargetAttr target,
                                               hopper::ScheduleAttr schedule) {
   // Partitions share out what is counted here.
-  if (schedule.getPartitions() || !isOutputUsed(op) ||
+  if (schedule.getPartitions() || !isOutputRead(op) ||
       isOneBlock(op, schedule.getTileN()))
     return success();
   // 128 threads have 64 rows: half a float for each key or column, and a

@@ -67,18 +67,22 @@ struct Choice : HopperSchedule {
 /// The schedules of a table for one attention.
 class Chooser {
 public:
-  Chooser(AttentionLikeOpInterface op, const ScheduleTable &table)
-      : op(op), table(table), facts(op),
+  Chooser(AttentionLikeOpInterface op, const ScheduleTable &table,
+          SmallVectorImpl<RuledOutRow> *ruledOut)
+      : op(op), table(table), ruledOut(ruledOut), facts(op),
         section(op->hasAttr(kGatheredAttrName) ? table.gathered
                                                : table.attention) {}
 
   FailureOr<SmallVector<HopperSchedule>> choose();
 
-  SmallVector<RuledOutRow> ruledOut;
-
 private:
-  void ruleOut(const ScheduleTable::Row &row, std::string reason) {
-    ruledOut.push_back({table.describe(row), std::move(reason)});
+  /// Tells those who ask why a row is out: by its conditions, if for no other
+  /// reason.
+  void ruleOut(const ScheduleTable::Row &row, StringRef reason = "") {
+    if (ruledOut)
+      ruledOut->push_back({table.describe(row), reason.empty()
+                                                    ? row.when.explain(facts)
+                                                    : reason.str()});
   }
   LogicalResult add(const ScheduleTable::Row &row);
   LogicalResult setTileN(Choice &choice, int64_t tileN);
@@ -87,6 +91,7 @@ private:
 
   AttentionLikeOpInterface op;
   const ScheduleTable &table;
+  SmallVectorImpl<RuledOutRow> *ruledOut;
   ProgramFacts facts;
   const ScheduleTable::Section &section;
   SmallVector<Choice> choices;
@@ -189,8 +194,7 @@ LogicalResult Chooser::dropLargeTiles() {
   return success();
 }
 
-/// Whether something reads the output, and not the log-sum-exp alone.
-static bool isOutputRead(AttentionLikeOpInterface op) {
+bool mlir::attn::isOutputRead(AttentionLikeOpInterface op) {
   return llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) {
     return !isa<FinalizeOp>(user) || !user->getResult(0).use_empty();
   });
@@ -201,7 +205,7 @@ FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
   bool maySplit = isOutputRead(op);
   for (const ScheduleTable::Row &row : section.rows) {
     if (!row.when.holds(facts))
-      ruleOut(row, row.when.explain(facts));
+      ruleOut(row);
     else if (!maySplit && row.use == ScheduleTable::Use::FewTiles)
       ruleOut(row, "it combines outputs, which nothing reads");
     else if (failed(add(row)))
@@ -221,11 +225,7 @@ FailureOr<SmallVector<HopperSchedule>>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op,
                                const ScheduleTable &table,
                                SmallVectorImpl<RuledOutRow> *ruledOut) {
-  Chooser chooser(op, table);
-  auto schedules = chooser.choose();
-  if (ruledOut)
-    ruledOut->assign(chooser.ruledOut);
-  return schedules;
+  return Chooser(op, table, ruledOut).choose();
 }
 
 double mlir::attn::getPairOperations(AttentionLikeOpInterface op,
