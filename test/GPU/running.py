@@ -1,5 +1,8 @@
 """Runs of a case, and what must hold of them."""
 
+import os
+import pathlib
+import shutil
 import zlib
 
 import attn
@@ -14,6 +17,23 @@ def compile_kernel(kernel, target):
     """The kernel of `Case.kernel`, which attn.compile keeps."""
     variant = kernel[0]
     return attn.compile(program(*kernel), target=target, name=variant.name)
+
+
+def find_tool(name):
+    """A program, None if there is none: beside attn-run where ATTN_RUN names that,
+    or the library, or in PATH."""
+    named, library = os.environ.get("ATTN_RUN"), os.environ.get("ATTN_LIBRARY")
+    if named and name == "attn-run":
+        return named
+    folders = []
+    if named:
+        folders.append(pathlib.Path(named).resolve().parent)
+    if library:
+        folders.append(pathlib.Path(library).resolve().parent.parent / "bin")
+    for folder in folders:
+        if (folder / name).exists():
+            return str(folder / name)
+    return shutil.which(name)
 
 
 class Inputs:

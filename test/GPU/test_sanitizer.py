@@ -2,7 +2,6 @@
 shared memory, no misuse of barriers. It needs no PyTorch."""
 
 import os
-import pathlib
 import shutil
 import subprocess
 
@@ -10,6 +9,7 @@ import pytest
 
 import cases
 import programs
+import running
 
 pytestmark = pytest.mark.no_device
 _LIMIT_S = 100
@@ -22,23 +22,10 @@ def _find_sanitizer():
     )
 
 
-def _find_runner():
-    """attn-run: that of ATTN_RUN, or next to the library, or in PATH."""
-    named = os.environ.get("ATTN_RUN")
-    if named:
-        return named
-    library = os.environ.get("ATTN_LIBRARY")
-    if library:
-        beside = pathlib.Path(library).resolve().parent.parent / "bin" / "attn-run"
-        if beside.exists():
-            return str(beside)
-    return shutil.which("attn-run")
-
-
 @pytest.fixture(scope="module")
 def tools():
     """(compute-sanitizer, attn-run)"""
-    sanitizer, runner = _find_sanitizer(), _find_runner()
+    sanitizer, runner = _find_sanitizer(), running.find_tool("attn-run")
     if sanitizer is None:
         pytest.skip("needs compute-sanitizer")
     if runner is None:
