@@ -112,6 +112,9 @@ private:
   // numbers that probabilities are computed from.
   std::vector<double> weights;
   std::vector<std::vector<double>> variances;
+  // The same of what rounding o to 16 bits leaves of delta, for dq and dk.
+  std::vector<double> savedWeights;
+  std::vector<std::vector<double>> savedVariances;
   double largestScore = 0, largestLse = 0, sumOfLse = 0;
   int64_t numLse = 0;
 };
@@ -173,6 +176,8 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   std::fill_n(weight, paddedKeys, 0.0);
   std::fill_n(p, paddedKeys, 0.0);
   std::fill_n(dx, paddedKeys, 0.0);
+  if (!savedWeights.empty())
+    std::fill_n(&savedWeights[id.i * paddedKeys], paddedKeys, 0.0);
   std::string text = rows->computeMask(row);
   if (!text.empty())
     return llvm::createStringError(text);
@@ -185,10 +190,13 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   long double wideDelta = 0;
   for (int64_t d = 0; d < sizes.dim; ++d)
     q[d] = query.at(id.b, id.h, id.i, d);
+  double squaredDelta = 0;
   for (int64_t e = 0; e < sizes.valueDim; ++e) {
     grad[e] = outputGrad.at(id.b, id.h, id.i, e);
+    double term = grad[e] * output.at(id.b, id.h, id.i, e);
     wideDelta +=
         static_cast<long double>(grad[e]) * output.at(id.b, id.h, id.i, e);
+    squaredDelta += term * term;
   }
   std::vector<double> s(paddedKeys), dp(paddedKeys);
   // What probabilities are multiplied by.
@@ -249,10 +257,15 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   double ofLse = lseGrad ? lseGrad.at(id.b, id.h, id.i) : 0;
   double ofRow = rounding.eager ? roundAccumulator(delta - ofLse)
                                 : static_cast<double>(wideDelta - ofLse);
+  double *saved =
+      savedWeights.empty() ? nullptr : &savedWeights[id.i * paddedKeys];
   for (int64_t j = 0; j < numKeys; ++j)
     if (p[j] != 0) {
       dx[j] = round(p[j] * roundAccumulator(dp[j] - ofRow));
-      weight[j] = p[j] * (std::fabs(dp[j]) + std::fabs(ofRow));
+      double magnitude = std::fabs(dp[j]) + std::fabs(ofRow);
+      weight[j] = p[j] * magnitude;
+      if (saved)
+        saved[j] = magnitude == 0 ? 0 : std::sqrt(squaredDelta) / magnitude;
       largestScore = std::max(largestScore, std::fabs(std::log(p[j]) + logSum));
     }
   largestLse = std::max(largestLse, std::fabs(logSum));
@@ -268,6 +281,8 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   for (int64_t j = 0; j < numKeys; ++j) {
     dx[j] = round(dx[j] * scale);
     weight[j] *= std::fabs(scale);
+    if (saved)
+      saved[j] *= weight[j];
     // Values are multiplied by these.
     p[j] = round(p[j] * factors[j]);
   }
@@ -286,30 +301,43 @@ static PanelMatrix squareElements(PanelMatrix matrix, int64_t rows,
   return matrix;
 }
 
-/// What rounding leaves undecided: probabilities come from scores and lse that
-/// are kept in the accumulator type. CheckRule has the rule.
-void GradientEvaluator::setNoise() {
-  double accumulator = getEpsilon(
-      rounding.kind == ElementType::F64 ? rounding.kind : ElementType::F32);
-  double meanLse = numLse ? sumOfLse / static_cast<double>(numLse) : 0;
-  for (auto [result, variance] : llvm::zip_equal(results, variances)) {
-    double largest = 0, sum = 0;
+namespace {
+/// Of the roots of the elements that are finite.
+struct Spread {
+  explicit Spread(llvm::ArrayRef<double> variance) {
     for (double element : variance) {
       double spread = std::sqrt(element);
       if (!std::isfinite(spread))
         continue;
       largest = std::max(largest, spread);
-      sum += spread;
+      mean += spread / static_cast<double>(variance.size());
     }
-    if (largest == 0)
+  }
+  double largest = 0, mean = 0;
+};
+} // namespace
+
+/// What rounding leaves undecided: probabilities come from scores and lse that
+/// are kept in the accumulator type. Check.h has the rule.
+void GradientEvaluator::setNoise() {
+  double accumulator = getEpsilon(
+      rounding.kind == ElementType::F64 ? rounding.kind : ElementType::F32);
+  double meanLse = numLse ? sumOfLse / static_cast<double>(numLse) : 0;
+  for (auto [result, variance, savedVariance] :
+       llvm::zip_equal(results, variances, savedVariances)) {
+    Spread terms(variance);
+    if (terms.largest == 0)
       continue;
-    double mean = sum / static_cast<double>(variance.size());
-    result->noise.max = accumulator * (2 + largestScore + largestLse) * largest;
-    result->noise.mean = accumulator * (1 + meanLse) * mean;
+    result->noise.max =
+        accumulator * (2 + largestScore + largestLse) * terms.largest;
+    result->noise.mean = accumulator * (1 + meanLse) * terms.mean;
     // What is saved of o is rounded to the element type.
     double input = getEpsilon(rounding.kind);
-    result->noise.chanceMax = input * largest;
-    result->noise.chanceMean = 2 * input * mean;
+    result->noise.chanceMax = input * terms.largest;
+    result->noise.chanceMean = 2 * input * terms.mean;
+    Spread saved(savedVariance);
+    result->noise.max += input * saved.largest;
+    result->noise.mean += input / 4 * saved.mean;
   }
 }
 
@@ -351,11 +379,12 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
                  sum.data());
   };
   std::vector<double> line, sum;
-  auto getVariance = [&](int64_t input) -> std::vector<double> * {
+  auto getVariance = [&](int64_t input, auto &all) -> std::vector<double> * {
     auto found = llvm::find(op.getWrt(), input);
-    return rounding.eager || found == op.getWrt().end()
-               ? nullptr
-               : &variances[found - op.getWrt().begin()];
+    if (found == op.getWrt().end())
+      return nullptr;
+    std::vector<double> &variance = all[found - op.getWrt().begin()];
+    return variance.empty() ? nullptr : &variance;
   };
   auto square = [](std::vector<double> &numbers) {
     for (double &number : numbers)
@@ -374,12 +403,33 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
     square(line);
     multiply(line, squaredKeys, sum, Sums::Reference);
     for (int64_t d = 0; d < sizes.dim; ++d)
-      (*getVariance(kGradQuery))[queryGrad.getOffset(b, h, i, d)] = sum[d];
+      (*getVariance(kGradQuery, variances))[queryGrad.getOffset(b, h, i, d)] =
+          sum[d];
+    std::vector<double> *saved = getVariance(kGradQuery, savedVariances);
+    if (!saved)
+      continue;
+    line.assign(&savedWeights[i * paddedKeys],
+                &savedWeights[i * paddedKeys] + sizes.keys);
+    square(line);
+    multiply(line, squaredKeys, sum, Sums::Reference);
+    for (int64_t d = 0; d < sizes.dim; ++d)
+      (*saved)[queryGrad.getOffset(b, h, i, d)] = sum[d];
   }
+  auto addVariance = [&](const std::vector<double> &terms, int64_t j,
+                         const PanelMatrix &squared, const Logical &to,
+                         int64_t dims, std::vector<double> &variance) {
+    for (int64_t i = 0; i < sizes.queries; ++i)
+      line[i] = terms[i * paddedKeys + j];
+    square(line);
+    multiply(line, squared, sum, Sums::Reference);
+    for (int64_t d = 0; d < dims; ++d)
+      variance[to.getOffset(c, g, j, d)] += sum[d];
+  };
   auto addColumns =
       [&](const std::vector<double> &matrix, const std::vector<double> &terms,
           const PanelMatrix &with, const PanelMatrix &squared,
-          const Logical &to, int64_t dims, std::vector<double> *variance) {
+          const Logical &to, int64_t dims, std::vector<double> *variance,
+          std::vector<double> *saved) {
         line.resize(sizes.queries);
         for (int64_t j = 0; j < sizes.keys; ++j) {
           for (int64_t i = 0; i < sizes.queries; ++i)
@@ -389,22 +439,20 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
             double &total = to.at(c, g, j, d);
             total = roundAccumulator(total + round(sum[d]));
           }
-          if (!variance)
-            continue;
-          for (int64_t i = 0; i < sizes.queries; ++i)
-            line[i] = terms[i * paddedKeys + j];
-          square(line);
-          multiply(line, squared, sum, Sums::Reference);
-          for (int64_t d = 0; d < dims; ++d)
-            (*variance)[to.getOffset(c, g, j, d)] += sum[d];
+          if (variance)
+            addVariance(terms, j, squared, to, dims, *variance);
+          if (saved)
+            addVariance(savedWeights, j, squared, to, dims, *saved);
         }
       };
   if (keyGrad)
     addColumns(products, weights, queries, squaredQueries, keyGrad, sizes.dim,
-               getVariance(kGradKey));
+               getVariance(kGradKey, variances),
+               getVariance(kGradKey, savedVariances));
   if (valueGrad)
     addColumns(probabilities, probabilities, gradients, squaredGradients,
-               valueGrad, sizes.valueDim, getVariance(kGradValue));
+               valueGrad, sizes.valueDim, getVariance(kGradValue, variances),
+               nullptr);
   return Error::success();
 }
 
@@ -434,6 +482,7 @@ Expected<Arrays> GradientEvaluator::run() {
     results.push_back(std::make_shared<Array>(out->type, out->shape));
     llvm::fill(results.back()->floats, 0.0);
     variances.emplace_back(rounding.eager ? 0 : out->size());
+    savedVariances.emplace_back();
   }
   for (auto [input, result] : llvm::zip_equal(op.getWrt(), results)) {
     if (input == kGradQuery)
@@ -452,6 +501,15 @@ Expected<Arrays> GradientEvaluator::run() {
   probabilities.resize(sizes.queries * paddedKeys);
   products.resize(sizes.queries * paddedKeys);
   weights.resize(sizes.queries * paddedKeys);
+  bool isSavedShort =
+      rounding.kind == ElementType::F16 || rounding.kind == ElementType::BF16;
+  if (!rounding.eager && isSavedShort) {
+    savedWeights.resize(weights.size());
+    for (auto [input, result, variance] :
+         llvm::zip_equal(op.getWrt(), results, savedVariances))
+      if (input == kGradQuery || input == kGradKey)
+        variance.resize(result->size());
+  }
   if (sizes.keys != 0 && sizes.queries != 0)
     for (int64_t b = 0; b < sizes.batch; ++b)
       for (int64_t h = 0; h < sizes.heads; ++h)

@@ -43,6 +43,11 @@
 //    computed from is rounded to the input type. Chance evens out with the
 //    number n of different elements, as equal ones are as a rule rounded alike,
 //    so this part is scaled by min(1, 8 / sqrt(n)).
+//  * o as it was saved: delta, which all pairs of a query have in common, is
+//    off by what rounding o to 16 bits leaves, where eager code has all
+//    probabilities. With a_s, the root of sum (p_j k_j)^2 (dk: over queries
+//    and q) times that of sum (o do)^2: eps(input) * a_s on the maximum of dq
+//    and dk, a quarter of it on the mean.
 //
 // No floor grows with the number of keys: for long rows the terms shrink as the
 // probabilities do, so that one key too many or too few stands out.

@@ -13,6 +13,8 @@ void populateTrigonometricPatterns(RewritePatternSet &patterns);
 void populateHyperbolicPatterns(RewritePatternSet &patterns);
 /// Replaces powf, cbrt and log10.
 void populatePowerPatterns(RewritePatternSet &patterns);
+/// Replaces arith.remf, on f64 too.
+void populateRemainderPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::attn
 

@@ -9,6 +9,10 @@ using namespace mlir;
 using namespace mlir::attn;
 
 bool mlir::attn::isRareFunction(Operation *op) {
+  if (isa<arith::RemFOp>(op)) {
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    return element.isF32() || element.isF64();
+  }
   return isa<math::AcosOp, math::AcoshOp, math::AsinOp, math::AsinhOp,
              math::AtanOp, math::Atan2Op, math::AtanhOp, math::CbrtOp,
              math::CosOp, math::CoshOp, math::ErfOp, math::ErfcOp,
@@ -22,6 +26,7 @@ void mlir::attn::populateRareFunctionPatterns(RewritePatternSet &patterns) {
   populateTrigonometricPatterns(patterns);
   populateHyperbolicPatterns(patterns);
   populatePowerPatterns(patterns);
+  populateRemainderPatterns(patterns);
   // How accurate these are was measured; see the test float-functions.test.
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(

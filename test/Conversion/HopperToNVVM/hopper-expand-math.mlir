@@ -66,3 +66,34 @@ llvm.func @others(%x: f64) {
   %2 = math.sin %x : f64
   llvm.return
 }
+
+// The sign is that of the first number, also of zero; a quotient that is
+// rounded to the next integer is put right.
+
+// CHECK-LABEL: llvm.func @remainder(
+// CHECK-SAME: %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
+// CHECK: %[[OVER:.*]] = arith.extf %{{.*}} : f32 to f64
+// CHECK: %[[UNDER:.*]] = arith.extf %{{.*}} : f32 to f64
+// CHECK: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+// CHECK: %[[N:.*]] = math.trunc %{{.*}} : f64
+// CHECK: %[[MINUS:.*]] = arith.negf %[[N]] : f64
+// CHECK: %[[REST:.*]] = math.fma %[[MINUS]], %[[UNDER]], %[[OVER]] : f64
+// CHECK: arith.addf %[[REST]], %[[UNDER]]
+// CHECK: arith.subf %{{.*}}, %[[UNDER]]
+// CHECK: math.copysign %{{.*}}, %[[X]] : f32
+// CHECK-NOT: arith.remf
+// CHECK: llvm.return
+llvm.func @remainder(%x: f32, %y: f32) -> f32 {
+  %0 = arith.remf %x, %y : f32
+  llvm.return %0 : f32
+}
+
+// CHECK-LABEL: llvm.func @remainder64(
+// CHECK: arith.divf %{{.*}} : f64
+// CHECK: math.trunc %{{.*}} : f64
+// CHECK-NOT: arith.remf
+// CHECK: llvm.return
+llvm.func @remainder64(%x: f64, %y: f64) -> f64 {
+  %0 = arith.remf %x, %y : f64
+  llvm.return %0 : f64
+}

@@ -4,6 +4,7 @@
 // RUN: attn-run %s --entry=cancelled --grad --check --arg=c=0.5 --arg=k=randn:1x1x2x1 --arg=v=randn:1x1x2x1 --seed=1 | FileCheck %s
 // RUN: attn-run %s --entry=cancelled --grad --check --arg=c=0.5 --arg=k=randn:1x1x1x1 --arg=v=randn:1x1x1x1 --seed=2 | FileCheck %s
 // RUN: attn-run %s --entry=opposite --grad --check --arg=q=randn:1x1x2x1 --arg=a=full(0.5):1x2 --seed=402965 | FileCheck %s
+// RUN: attn-run %s --entry=peaked --grad=q,k --check --arg=q=full(1):1x2x300x72 --arg=k=randn:1x1x2x72 --arg=v=randn:1x1x2x40 --seed=750143 | FileCheck %s
 // CHECK: PASS
 
 !q = tensor<1x1x1x1xbf16>
@@ -32,4 +33,13 @@ func.func @opposite(%q: !s, %a: tensor<?x2xf32>) -> !s {
         attn.yield %z : f32
       }
   return %o : !s
+}
+
+// Of two keys, one has nearly all of the weight: its probability times what
+// rounding o leaves of delta is more than all else in dq.
+func.func @peaked(%q: tensor<?x?x?x72xbf16> {attn.name = "q"}, %k: tensor<?x?x?x72xbf16> {attn.name = "k"}, %v: tensor<?x?x?x40xbf16> {attn.name = "v"}, %init: tensor<?x?x?x40xbf16>) -> tensor<?x?x?x40xbf16> {
+  %o = attn.attention scale -2.500000e-01
+      ins(%q, %k, %v : tensor<?x?x?x72xbf16>, tensor<?x?x?x72xbf16>, tensor<?x?x?x40xbf16>)
+      outs(%init : tensor<?x?x?x40xbf16>)
+  return %o : tensor<?x?x?x40xbf16>
 }

@@ -51,7 +51,8 @@ func.func @functions(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: t
         %rsqrt = math.rsqrt %log2 : f32
         %sqrt = math.sqrt %rsqrt : f32
         %tanh = math.tanh %sqrt : f32
-        %sum = arith.addf %tanh, %fma : f32
+        %rem = arith.remf %tanh, %s : f32
+        %sum = arith.addf %rem, %fma : f32
         attn.yield %sum : f32
       }
       mask(%b, %h, %i, %j) {

@@ -131,7 +131,7 @@ def AttnHopperExpandMathPass : Pass<"attn-hopper-expand-math"> {
   let summary = "replace functions on f32 that have no instruction by arithmetic";
   let description = [{
     `math.sin` and all other functions on f32 that are neither an instruction nor one that `attn-hopper-lower` replaces become arithmetic, element by element, so that
-    a thread computes one of its elements after another. Their errors are in [numerics.md](../numerics.md).
+    a thread computes one of its elements after another. Their errors are in [numerics.md](../numerics.md). So does `arith.remf`, also on f64, whose expansion in LLVM is not exact.
 
     Quotients and square roots that they need are approximations of the hardware. With `portable` they
     stay operations that any target has.

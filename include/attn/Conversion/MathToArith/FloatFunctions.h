@@ -15,7 +15,8 @@ void populateFloatFunctionPatterns(RewritePatternSet &patterns);
 /// multiply-adds.
 void populateRareFunctionPatterns(RewritePatternSet &patterns);
 
-/// Whether those patterns replace an operation, that is, if it is on f32.
+/// Whether those patterns replace an operation, that is, if it is on f32; a
+/// remainder also on f64.
 bool isRareFunction(Operation *op);
 
 } // namespace mlir::attn

@@ -17,6 +17,10 @@ import sys
 INF, NAN = math.inf, math.nan
 
 
+def to_float(x):
+    return struct.unpack("f", struct.pack("f", x))[0] if math.isfinite(x) else x
+
+
 def cbrt(x):
     return math.copysign(abs(x) ** (1 / 3), x)
 
@@ -29,6 +33,10 @@ def power(x, y):
     except ValueError:
         # A pole, or a root of a negative number.
         return math.copysign(INF, x) if x == 0 and y % 2 == 1 else INF if x == 0 else NAN
+
+
+def remainder(x, y):
+    return NAN if math.isinf(x) or y == 0 else math.fmod(x, y)
 
 
 def grows(function):
@@ -67,13 +75,15 @@ FUNCTIONS = {
     "log1p": (math.log1p, [(1e-30, 1e-3), (1e-3, 1), (1, 1e30)], 4),
     "log2": (math.log2, [(1e-30, 1e-3), (1e-3, 1), (1, 10), (10, 1e30)], 3),
     "powf": (power, [(1e-3, 1), (1, 10), (10, 60)], 2),
+    "remf": (remainder, ANY + [(1e5, 1e9)], 0),
     "sin": (math.sin, ANY + [(1e5, 1e9)], 2),
     "sinh": (grows(math.sinh), [(1e-30, 1e-3), (1e-3, 1), (1, 10), (10, 92)], 5),
     "tan": (math.tan, ANY + [(1e5, 1e9)], 4),
     "tanh": (math.tanh, ANY, 5),
 }
 POSITIVE = {"acosh", "log", "log2", "log10"}
-BINARY = {"atan2", "powf"}
+BINARY = {"atan2", "powf", "remf"}
+OF_ARITH = {"remf"}
 # Arguments and results that are special.
 SPECIAL = {
     "acos": [((2,), NAN)],
@@ -127,6 +137,21 @@ SPECIAL = {
         ((2, -200), 0),
         ((2, 0.5), math.sqrt(2)),
     ],
+    "remf": [
+        ((-3, 1.5), -0.0),
+        ((3, -1.5), 0),
+        ((-0.0, 2), -0.0),
+        ((5, INF), 5),
+        ((-5, INF), -5),
+        ((INF, 2), NAN),
+        ((1, 0), NAN),
+        ((1, NAN), NAN),
+        ((3e38, 1e30), math.fmod(to_float(3e38), to_float(1e30))),
+        ((1e-39, 1e-42), math.fmod(to_float(1e-39), to_float(1e-42))),
+        ((2.0**127, 2.0**127), 0),
+        ((to_float(0.3), to_float(0.1)), math.fmod(to_float(0.3), to_float(0.1))),
+        ((to_float(4.9999995), 1e-7), math.fmod(to_float(4.9999995), to_float(1e-7))),
+    ],
     "sin": [((INF,), NAN), ((-INF,), NAN), ((0,), 0)],
     "sinh": [((INF,), INF), ((-INF,), -INF)],
     "tan": [((INF,), NAN), ((0,), 0)],
@@ -140,17 +165,14 @@ def write(path, names):
             count = 2 if name in BINARY else 1
             parameters = ", ".join(f"%{n}: f32" for n in "xy"[:count])
             operands = ", ".join(f"%{n}" for n in "xy"[:count])
+            dialect = "arith" if name in OF_ARITH else "math"
             # What is approximated has a flag.
             name, flag, _ = name.partition("_afn")
             flags = " fastmath<afn>" if flag else ""
             file.write(
                 f"func.func @attn_{name}{flag}({parameters}) -> f32 {{\n"
-                f"  %r = math.{name} {operands}{flags} : f32\n  return %r : f32\n}}\n"
+                f"  %r = {dialect}.{name} {operands}{flags} : f32\n  return %r : f32\n}}\n"
             )
-
-
-def to_float(x):
-    return struct.unpack("f", struct.pack("f", x))[0] if math.isfinite(x) else x
 
 
 def ulp(x):
@@ -169,6 +191,8 @@ def get_error(got, expected):
         if got == nearest or abs(expected) > 3.4028e38 and abs(got) > 3.4028e38:
             return 0
         return INF
+    if got == expected == 0 and math.copysign(1, got) != math.copysign(1, expected):
+        return INF
     return abs(got - expected) / ulp(expected)
 
 
@@ -185,6 +209,11 @@ def get_points(name, ranges):
                 continue
             if name == "atan2":
                 yield x, to_float(random.uniform(-10, 10))
+            elif name == "remf":
+                # Whole quotients, too.
+                y = to_float(random.uniform(-10, 10))
+                yield x, y
+                yield to_float(y * round(x)), y
             elif name == "powf":
                 yield abs(x), to_float(random.uniform(-20, 20))
             else:
