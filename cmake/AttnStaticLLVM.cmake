@@ -38,17 +38,10 @@ set(ATTN_MLIR_LIBRARIES
   MLIRNVVMDialect
   MLIRSCFDialect MLIRSCFTransforms MLIRSCFUtils
   MLIRTensorDialect MLIRTensorInferTypeOpInterfaceImpl
-  MLIRTensorTilingInterfaceImpl MLIRTensorTransforms MLIRTensorUtils
+  MLIRTensorTransforms MLIRTensorUtils
   MLIRUBDialect
   MLIRVectorDialect MLIRVectorTransforms MLIRVectorUtils
   MLIRX86VectorDialect MLIRX86VectorTransforms
-  # The transform dialect and what it can transform
-  MLIRAffineTransformOps MLIRBufferizationTransformOps MLIRFuncTransformOps
-  MLIRLinalgTransformOps MLIRMemRefTransformOps MLIRSCFTransformOps
-  MLIRTensorTransformOps MLIRTransformDebugExtension MLIRTransformDialect
-  MLIRTransformDialectInterfaces MLIRTransformDialectTransforms
-  MLIRTransformDialectUtils MLIRTransformLoopExtension
-  MLIRTransformTuneExtension MLIRVectorTransformOps
   # Conversions
   MLIRAffineToStandard MLIRArithToLLVM MLIRBufferizationToMemRef
   MLIRControlFlowToLLVM MLIRConvertToLLVMInterface MLIRConvertToLLVMPass

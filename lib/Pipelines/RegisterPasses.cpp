@@ -33,7 +33,6 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/Transforms/Passes.h"
-#include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -78,6 +77,5 @@ void mlir::attn::registerUpstreamPasses() {
   memref::registerMemRefPasses();
   registerSCFPasses();
   tensor::registerTensorPasses();
-  transform::registerTransformPasses();
   vector::registerVectorPasses();
 }

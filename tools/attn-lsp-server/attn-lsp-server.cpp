@@ -7,6 +7,6 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  mlir::attn::registerToolDialects(registry);
+  mlir::attn::registerCompilerDialects(registry);
   return mlir::asMainReturnCode(mlir::MlirLspServerMain(argc, argv, registry));
 }

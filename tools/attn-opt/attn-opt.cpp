@@ -23,7 +23,7 @@ static void hideOptionsOfLibraries() {
 int main(int argc, char **argv) {
   hideOptionsOfLibraries();
   mlir::DialectRegistry registry;
-  mlir::attn::registerToolDialects(registry);
+  mlir::attn::registerCompilerDialects(registry);
   mlir::attn::registerAttnPasses();
   mlir::attn::registerAttnToCPUPasses();
   mlir::attn::registerAttnToHopperPasses();

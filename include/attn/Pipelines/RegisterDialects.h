@@ -15,13 +15,9 @@ class DialectRegistry;
 namespace mlir::attn {
 
 /// What the pipelines read, make and lower: the attn dialect, the upstream
-/// dialects around it, and the interfaces that bufferization, inlining, tiling
-/// and the lowering to LLVM ask for. Translation to LLVM IR is not part of it.
+/// dialects around it, and the interfaces that bufferization, inlining and the
+/// lowering to LLVM ask for. Translation to LLVM IR is not part of it.
 void registerCompilerDialects(DialectRegistry &registry);
-
-/// The same, and the transform dialect with its extensions: for the developer
-/// tools, not for the library.
-void registerToolDialects(DialectRegistry &registry);
 
 } // namespace mlir::attn
 

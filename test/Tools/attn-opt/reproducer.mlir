@@ -2,17 +2,17 @@
 // pipeline, and that runs on its own.
 
 // RUN: rm -f %t.mlir
-// RUN: not attn-opt %s --cse --transform-interpreter --mlir-pass-pipeline-crash-reproducer=%t.mlir 2>&1 | FileCheck %s --check-prefix=FAIL
-// FAIL: error: could not find a nested named sequence with name: __transform_main
+// RUN: not attn-opt %s --cse --attn-choose-sparsity=form=none --mlir-pass-pipeline-crash-reproducer=%t.mlir 2>&1 | FileCheck %s --check-prefix=FAIL
+// FAIL: error: expects a form of a sparsity to be auto, dense, blocks, lists or gathered, but got 'none'
 // FAIL: note: Pipeline failed while executing [{{.*}}]: reproducer generated at `{{.*}}.mlir`
 
 // RUN: FileCheck %s --input-file=%t.mlir
 // CHECK: attn.attention
 // CHECK: mlir_reproducer: {
-// CHECK: pipeline: "builtin.module(cse, transform-interpreter{{.*}})"
+// CHECK: pipeline: "builtin.module(cse, attn-choose-sparsity{{.*}})"
 
 // RUN: not attn-opt %t.mlir --run-reproducer 2>&1 | FileCheck %s --check-prefix=AGAIN
-// AGAIN: error: could not find a nested named sequence with name: __transform_main
+// AGAIN: error: expects a form of a sparsity to be auto, dense, blocks, lists or gathered, but got 'none'
 
 func.func @f(%q: tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32> {
   %0 = attn.attention

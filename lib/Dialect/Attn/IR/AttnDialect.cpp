@@ -1,6 +1,5 @@
 //===- AttnDialect.cpp - The attn dialect ---------------------------------===//
 
-#include "AttnTileUtils.h"
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
@@ -81,8 +80,6 @@ void AttnDialect::initialize() {
 #include "attn/Dialect/Attn/IR/AttnDropoutOps.cpp.inc"
       >();
   addInterfaces<AttnInlinerInterface>();
-  attachTilingInterfaces(getContext());
-  attachPartialReductionInterface(getContext());
 }
 
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,

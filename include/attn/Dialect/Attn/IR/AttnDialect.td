@@ -27,7 +27,8 @@ def Attn_Dialect : Dialect {
     Arguments and results of functions may carry `attn.name`, a string that
     tools and the library use to name them.
   }];
-  // What canonical forms and tilings of the operations are made of.
+  // What canonical forms of the operations are made of, and what passes make
+  // of them.
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",

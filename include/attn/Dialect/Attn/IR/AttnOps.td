@@ -12,7 +12,6 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
 //===----------------------------------------------------------------------===//
@@ -68,7 +67,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     * `captures`: tensors of any rank and scalars that the regions use.
     * `sparsity`: none, or an attribute and which blocks of queries and keys take part, see below.
     * `offsets`: none, or where this operation starts in `(b, h, i, j)`, which is
-      added to the indices that the regions see. Tiling sets it.
+      added to the indices that the regions see: a part of a larger attention sets it.
     * `outs`: destination of `o`, `[B, Hq, Sq, Dv]`, same element type as `query`,
       and, where `lse` is wanted, of `[B, Hq, Sq]` in f32 (f64 for f64 inputs).
 
@@ -100,10 +99,6 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
 
     Blocks count from the start of the whole, so with `offsets` there may be more of them.
     Without an allowed pair in a row, it is a row without an allowed key.
-
-    Tiling (`TilingInterface`): loops over `b`, `h` and `i`. A tile of heads is all of them,
-    one, or a multiple of the heads that share a head of `key`. The tiled operation gets
-    `offsets`, so that its regions see the same indices.
 
     Example, a soft-cap under a causal mask with a bias for each head:
 
@@ -196,7 +191,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
 
     with `2^(-inf - -inf) = 0`. The neutral state is acc = 0, max = -inf, sum = 0.
     States of disjoint key sets merge by the same formulas, which is what
-    splitting the keys over workers uses (`PartialReductionOpInterface`).
+    splitting the keys over workers uses.
 
     `acc` is `[B, Hq, Sq, Dv]` in the layout of o, `max` and `sum` are `[B, Hq, Sq]`; all are
     f32 (f64 for f64 inputs).
@@ -206,7 +201,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     `i0 <= i < i1` and the keys `0 <= j < skv` it yields four indices `lo`, `full_lo`, `full_hi`, `hi`:
     keys below `lo` or from `hi` on are masked for every row, keys from `full_lo` to below `full_hi`
     are allowed for every row. It counts from where this operation starts, without `offsets`.
-    `attn-classify-blocks` derives it from the mask; a tile that starts elsewhere does not keep it.
+    `attn-classify-blocks` derives it from the mask.
 
     The optional `tiles` region says of one tile whether its keys are needed. Its arguments are `b`, `h`, `i0`, `i1`,
     `j0`, `j1`, then one for each capture; for the rows `i0 <= i < i1` and the keys `j0 <= j < j1`, with at least one of each, it
@@ -217,10 +212,6 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
 
     With `rescale(lazy)`, a step may keep a maximum that is too small by up to 8 (see `attn.online_step`); `max`, `sum` and `acc` then
     stand for the same state. With `rescale(never)` it may keep any maximum, also that in `outs`.
-
-    Tiling (`TilingInterface`): loops over `b`, `h` and `i` as `attn.attention`, and over the reduction `j`,
-    where each tile continues the state of the one before. `PartialReductionOpInterface` gives each part
-    of the keys its own state, in tensors with a leading dimension for the parts.
 
     Example:
 
@@ -278,8 +269,6 @@ def Attn_FinalizeOp : Attn_Op<"finalize", [
     Here, once, the rule for rows with no allowed key is applied and the
     base of `lse` changes from 2 to e. `acc`, `max`, `sum` are as `attn.online_attention` yields them;
     `outs` holds the destination of `o` and, where wanted, of `lse`.
-
-    Tiling (`TilingInterface`): loops over `b`, `h` and `i`, and over `d` if there is no `lse`.
 
     Example:
 
