@@ -251,8 +251,7 @@ def random_blocks(block, density):
 def random_keys(sparsity):
     """Lists of single keys of each query and head: a sparse matrix as CSR has it.
 
-    Next to what the compiler chooses, `attn`, each of the forms, and what the rule
-    of xFormers would choose, lists below a density of 30 %.
+    Next to what the compiler chooses, `attn`, each of the forms.
     """
     density = 1 - sparsity / 100
     return Pattern(
@@ -262,7 +261,6 @@ def random_keys(sparsity):
             "attn": _lists(1),
             "rows": _lists(1)._replace(choice="lists"),
             "predicate": _lists(1)._replace(choice="dense"),
-            "xformers": _lists(1)._replace(choice="xformers"),
         },
         per_head=True,
         density=density,

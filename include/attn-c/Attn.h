@@ -70,8 +70,8 @@ typedef struct attnCompileOptions {
   /** Whether calls take schedules that were measured to be fast for extents
    *  like theirs; without effect with a schedule or a table of them. */
   attnTuning tuning;
-  /** How sparse structures run: "auto", "dense", "blocks", "lists", "gathered"
-   *  or "xformers"; NULL for "auto", what a model of their costs says. */
+  /** How sparse structures run: "auto", "dense", "blocks", "lists" or
+   *  "gathered"; NULL for "auto", what a model of their costs says. */
   const char *sparsity;
   /** For a GPU, a file with another table of schedules than the compiler's own,
    *  by which it chooses (docs/gpu.md); NULL for its own. */

@@ -181,7 +181,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   dumpPart("program");
   if (llvm::Error error = prepare(module, options, diagnostics))
     return error;
-  cuda::ListsInfo lists = describeLists(module, options.sparsity);
+  cuda::ListsInfo lists = describeLists(module);
   auto stages = mlir::attn::getAttnToNVVMStages();
   mlir::attn::AttnToNVVMOptions pipeline;
   pipeline.launch = launch;
@@ -359,7 +359,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
                    (isBinary ? "" : "; the driver will compile the PTX"));
     addVariant(*lastRejected);
   }
-  explainForms(candidates, lists, module.getLoc(), metadata.entry);
+  explainForms(candidates, module.getLoc(), metadata.entry);
   explainPacking(forms, module.getLoc(), metadata.entry);
   for (std::optional<cuda::Variant> *variant : {&split, &strided})
     if (*variant)

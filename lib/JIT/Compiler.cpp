@@ -85,10 +85,9 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
                             "but got " +
                             llvm::Twine(options.optLevel));
   if (!mlir::attn::parseSparsityForm(options.sparsity))
-    return makeCompileError(
-        "error: expects a form of a sparsity to be auto, "
-        "dense, blocks, lists, gathered or xformers, but got '" +
-        options.sparsity + "'");
+    return makeCompileError("error: expects a form of a sparsity to be auto, "
+                            "dense, blocks, lists or gathered, but got '" +
+                            options.sparsity + "'");
   entryPoint = EntryPoint();
   if (failed(prepareProgram(module, options, metadata, entryPoint)))
     return diagnostics.takeError("the program has no entry");

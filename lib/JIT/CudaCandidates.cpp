@@ -22,11 +22,6 @@ using mlir::attn::SparsityForm;
 // Forms
 //===----------------------------------------------------------------------===//
 
-/// Of both forms of lists of single keys; Dense and Lists are forced.
-static bool areBothForms(SparsityForm form) {
-  return form == SparsityForm::Auto || form == SparsityForm::XFormers;
-}
-
 static llvm::SmallVector<AttentionLikeOpInterface>
 getAttentions(mlir::ModuleOp module) {
   llvm::SmallVector<AttentionLikeOpInterface> attentions;
@@ -58,10 +53,11 @@ std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
   bool isGathered = hasLists && form == SparsityForm::Gathered && !isGradient;
   bool areRows =
       hasLists && form != SparsityForm::Dense && !isGathered && !isGradient;
-  bool hasBoth = haveTiles && areRows && areBothForms(form);
+  bool hasBoth = haveTiles && areRows && form == SparsityForm::Auto;
   if (areRows) {
     CudaForm &rows = forms.emplace_back();
-    rows.sparsity = isFree && areBothForms(form) ? "lists" : options.sparsity;
+    rows.sparsity =
+        isFree && form == SparsityForm::Auto ? "lists" : options.sparsity;
     rows.areRows = true;
     rows.costs.rowCost = costs.row * microseconds;
     rows.costs.pairCost = costs.pair * microseconds;
@@ -262,8 +258,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Candidate::makeModule() const {
 // Remarks
 //===----------------------------------------------------------------------===//
 
-cuda::ListsInfo attn::describeLists(mlir::ModuleOp module,
-                                    llvm::StringRef sparsity) {
+cuda::ListsInfo attn::describeLists(mlir::ModuleOp module) {
   cuda::ListsInfo lists;
   module.walk([&](AttentionLikeOpInterface op) {
     if (!mlir::attn::hasKeyLists(op))
@@ -271,14 +266,11 @@ cuda::ListsInfo attn::describeLists(mlir::ModuleOp module,
     lists.rowsOperand = getArgumentNumber(op.getSparsityOperands()[0]);
     lists.columnsOperand = getArgumentNumber(op.getSparsityOperands()[1]);
   });
-  if (sparsity == mlir::attn::getSparsityFormName(SparsityForm::XFormers))
-    lists.maxDensity = mlir::attn::kXFormersDensity;
   return lists;
 }
 
 void attn::explainForms(llvm::ArrayRef<Candidate> candidates,
-                        const cuda::ListsInfo &lists, mlir::Location loc,
-                        llvm::StringRef entry) {
+                        mlir::Location loc, llvm::StringRef entry) {
   const Candidate *rows = nullptr, *dense = nullptr;
   for (const Candidate &candidate : candidates)
     (candidate.form->areRows ? rows : dense) = &candidate;
@@ -286,12 +278,7 @@ void attn::explainForms(llvm::ArrayRef<Candidate> candidates,
     return;
   std::string text = "lists: the only form that was asked for, or that a GPU "
                      "has for these elements";
-  if (dense && lists.maxDensity >= 0) {
-    text =
-        llvm::formatv("lists and dense: xFormers' rule has lists below {0:F1} "
-                      "% of all pairs",
-                      100 * lists.maxDensity);
-  } else if (dense) {
+  if (dense) {
     // Of many keys, each list of one head.
     double pairCost = HUGE_VAL;
     for (const Candidate &candidate : candidates)

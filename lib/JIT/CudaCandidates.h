@@ -69,11 +69,10 @@ getCandidates(llvm::ArrayRef<CudaForm> forms,
 
 /// Where a launch finds the lists of the one attention, if its operands are
 /// arguments of the function.
-cuda::ListsInfo describeLists(mlir::ModuleOp module, llvm::StringRef sparsity);
+cuda::ListsInfo describeLists(mlir::ModuleOp module);
 
 /// Says which forms a kernel for lists of single keys has, and why.
-void explainForms(llvm::ArrayRef<Candidate> candidates,
-                  const cuda::ListsInfo &lists, mlir::Location loc,
+void explainForms(llvm::ArrayRef<Candidate> candidates, mlir::Location loc,
                   llvm::StringRef entry);
 /// Says whether tiles of a variant have heads that share their keys, or why
 /// not.

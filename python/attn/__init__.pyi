@@ -93,7 +93,7 @@ def compile(
     processor: Literal["baseline", "avx2", "avx512"] | None = None,
     schedule: str | None = None,
     schedules: str | os.PathLike[str] | None = None,
-    sparsity: Literal["auto", "dense", "blocks", "lists", "gathered", "xformers"] = "auto",
+    sparsity: Literal["auto", "dense", "blocks", "lists", "gathered"] = "auto",
     bounds_check: bool = False,
     deterministic: bool | None = None,
     opt_level: int | None = None,

@@ -11,7 +11,7 @@ from ._kernel import Kernel
 _TARGETS = ("auto", "cpu", "cuda")
 _TUNINGS = ("off", "auto", "full")
 _PROCESSORS = ("baseline", "avx2", "avx512")
-_SPARSITIES = ("auto", "dense", "blocks", "lists", "gathered", "xformers")
+_SPARSITIES = ("auto", "dense", "blocks", "lists", "gathered")
 
 
 class _Slot:
@@ -157,9 +157,8 @@ def compile(
                   compiler's own, by which it chooses
     sparsity      how sparse structures run: "auto" for what a model of their
                   costs says, "dense" with a predicate, "blocks" of which tiles
-                  are passed over, "lists" of single keys, "gathered", tiles of
-                  the keys in such lists, on a GPU, or "xformers", lists below
-                  30 % of all pairs
+                  are passed over, "lists" of single keys, or "gathered", tiles
+                  of the keys in such lists, on a GPU
     bounds_check  whether reads of captures are checked while the kernel runs
     deterministic  whether gradients have the same bits run after run, or, if
                   False, may add to dq in any order, where that is faster on a

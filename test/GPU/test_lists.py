@@ -153,7 +153,7 @@ def test_strides(backend, dtype):
     _check(backend, dtype, (40, 40), _SIZES[0], "h", "i32", 0.2, embedded=True)
 
 
-_FORMS = ["lists", "dense", "xformers"]
+_FORMS = ["lists", "dense"]
 
 
 @pytest.mark.parametrize("sizes", _SIZES, ids=str)

@@ -1,8 +1,6 @@
 // RUN: attn-opt %s --attn-choose-sparsity --remarks-filter=attn 2>&1 | FileCheck %s
-// RUN: attn-opt %s --attn-choose-sparsity=form=xformers --remarks-filter=attn 2>&1 | FileCheck %s --check-prefix=BASELINE
 
 // CHECK: sparsity{{.*}}lists and dense: lists cost less below some {{[0-9.]+}} % of all pairs (of 4096 keys), and a dense attention with a predicate from there; a call takes one by the extents of the lists
-// BASELINE: sparsity{{.*}}lists and dense: xFormers' rule has lists below 30.0 % of all pairs
 func.func @lists(%q: tensor<1x1x?x64xf32>, %rows: tensor<?xi32>, %columns: tensor<?xi32>) -> tensor<1x1x?x64xf32> {
   %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)

@@ -189,8 +189,8 @@ struct CommandLine {
       cl::desc("How sparse structures run: auto, the default,\n"
                "by a model of costs; dense, with a predicate;\n"
                "blocks, whose tiles are passed over; lists of\n"
-               "single keys; gathered, tiles of those keys, on a\n"
-               "GPU; or xformers, lists below 30 % of all pairs"),
+               "single keys; or gathered, tiles of those keys, on\n"
+               "a GPU"),
       cl::init("auto"), cl::cat(category)};
   cl::opt<std::string> seed{
       "seed", cl::value_desc("n"),

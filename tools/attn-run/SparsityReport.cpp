@@ -51,8 +51,6 @@ static std::optional<ListSizes> getSizes(AttentionOp op,
 /// As attn-choose-sparsity has it on a CPU.
 static bool areRowsOnCPU(AttentionOp op, SparsityForm form,
                          const ListSizes &sizes) {
-  if (form == SparsityForm::XFormers)
-    return sizes.getDensity() < mlir::attn::kXFormersDensity;
   if (form != SparsityForm::Auto)
     return form == SparsityForm::Lists;
   if (mlir::Attribute schedule = op.getScheduleAttr())

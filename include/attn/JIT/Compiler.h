@@ -61,8 +61,7 @@ struct CompileOptions {
   /// a schedule or a table of them, tuning is off.
   Tuning tuning = Tuning::Auto;
   /// How sparse structures run: "auto" for what a model of costs says, or
-  /// "dense", "blocks", "lists", "gathered", or "xformers" (see
-  /// attn-choose-sparsity).
+  /// "dense", "blocks", "lists", or "gathered" (see attn-choose-sparsity).
   std::string sparsity = "auto";
   /// For printAfter: the pass whose result is wanted.
   std::string untilAfter;

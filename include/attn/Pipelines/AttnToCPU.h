@@ -32,7 +32,7 @@ struct AttnToCPUOptions : public PassPipelineOptions<AttnToCPUOptions> {
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "
-                     "gathered, or xformers"),
+                     "or gathered"),
       llvm::cl::init("auto")};
 };
 

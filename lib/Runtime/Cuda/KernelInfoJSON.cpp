@@ -160,7 +160,6 @@ template <typename Archive>
 static void describe(Archive &archive, ListsInfo &lists) {
   archive("rows", lists.rowsOperand);
   archive("columns", lists.columnsOperand);
-  archive("max_density", lists.maxDensity);
 }
 
 template <typename Archive>

@@ -113,8 +113,6 @@ ListExtents cuda::getListExtents(const ListsInfo &lists,
     numLists *= double(rows.shape[dim]);
   result.entries = columns.rank == 1 ? double(columns.shape[0]) : 0;
   result.pairs = numLists > 0 ? result.entries * heads / numLists : 0;
-  double all = heads * double(extents.rows) * double(extents.keys);
-  result.density = all > 0 ? result.pairs / all : 0;
   return result;
 }
 
@@ -277,8 +275,6 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
     double cost = HUGE_VAL;
     int rank = -1;
   } best;
-  ListExtents lists = getListExtents(launch.lists, extents, operands);
-  double maxDensity = launch.lists.maxDensity;
   auto consider = [&](size_t index) {
     const Variant &variant = launch.variants[index];
     std::optional<double> cost =
@@ -287,12 +283,10 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
       return;
     double tableBytes = countTableBytes(
         variant, getNumSplits(variant, extents, numSMs, operands), operands);
-    // Whether it can run, should have the memory that it needs, and is what the
-    // density is for, in this order.
-    bool isForDensity =
-        maxDensity < 0 || variant.ofLists == (lists.density < maxDensity);
-    int rank = 4 * canMap(variant, operands) +
-               2 * (tableBytes <= double(kMaxTableBytes)) + isForDensity;
+    // Whether it can run, and should have the memory that it needs, in this
+    // order.
+    int rank =
+        2 * canMap(variant, operands) + (tableBytes <= double(kMaxTableBytes));
     if (rank == best.rank ? *cost < best.cost : rank > best.rank)
       best = {index, *cost, rank};
   };

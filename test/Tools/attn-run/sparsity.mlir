@@ -2,7 +2,7 @@
 // RUN: attn-run %s --target=cpu --arg=q=randn:1x2x300x64 --arg=rows='blocks(1)' | FileCheck %s --check-prefix=ALL
 // RUN: attn-run %s --target=cpu --arg=q=randn:1x2x300x64 --arg=rows='blocks(0.05)' --sparsity=dense --check | FileCheck %s --check-prefix=DENSE
 // RUN: attn-run %s --target=cpu --arg=q=randn:1x2x300x64 --arg=rows='blocks(1)' --sparsity=lists --check | FileCheck %s --check-prefix=LISTS
-// RUN: attn-run %s --target=cpu --arg=q=randn:1x2x300x64 --arg=rows='blocks(0.4)' --sparsity=xformers --format=json | FileCheck %s --check-prefix=JSON
+// RUN: attn-run %s --target=cpu --arg=q=randn:1x2x300x64 --arg=rows='blocks(0.9)' --format=json | FileCheck %s --check-prefix=JSON
 // RUN: not attn-run %s --target=cpu --sparsity=blocks 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: not attn-run %s --target=cuda --emit=ptx --sparsity=blocks 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: not attn-run %s --target=cpu --sparsity=sparse 2>&1 | FileCheck %s --check-prefix=NAME
@@ -16,7 +16,7 @@
 // LISTS: PASS
 // JSON: "form": "dense"
 // BLOCKS: error: expects dense, lists or gathered for lists of single keys, but got blocks; leave the choice to the compiler with auto
-// NAME: error: expects a form of a sparsity to be auto, dense, blocks, lists, gathered or xformers, but got 'sparse'
+// NAME: error: expects a form of a sparsity to be auto, dense, blocks, lists or gathered, but got 'sparse'
 !q = tensor<?x2x?x64xf32>
 func.func @f(%q: !q, %k: !q, %v: !q, %rows: tensor<2x?xi32>, %columns: tensor<?xi32>) -> !q {
   %c0 = arith.constant 0 : index

@@ -303,7 +303,6 @@ TEST(VariantChoiceTest, pickVariantOfLists) {
     return pickVariant(launch, extents, 16, views);
   };
   EXPECT_EQ(pick(1), 0u);
-  EXPECT_EQ(getListExtents(launch.lists, extents, views).density, 0.01);
   EXPECT_EQ(getListExtents(launch.lists, extents, views).pairs, 81920);
   EXPECT_EQ(pick(3), 1u);
   // Entries that become words cost, and so do words.
@@ -317,10 +316,6 @@ TEST(VariantChoiceTest, pickVariantOfLists) {
   all[1] = int64_t(1) << 40;
   EXPECT_EQ(pick(3), 0u);
   all[1] = 1000;
-  // A rule by the density alone.
-  launch.lists.maxDensity = 0.3;
-  EXPECT_EQ(pick(29), 0u);
-  EXPECT_EQ(pick(30), 1u);
 }
 
 TEST(VariantChoiceTest, pickVariantThatIsAligned) {

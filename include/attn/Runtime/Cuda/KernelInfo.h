@@ -240,9 +240,6 @@ struct GridInfo {
 /// they hold; -1 where there are none.
 struct ListsInfo {
   int32_t rowsOperand = -1, columnsOperand = -1;
-  /// If not negative, variants of lists are for less than this part of all
-  /// pairs, and others from there, whatever they cost.
-  double maxDensity = -1;
 };
 
 /// A kernel launch in as many variants as the compiler made, at least one.
@@ -339,9 +336,9 @@ llvm::Expected<LaunchExtents>
 getLaunchExtents(const GridInfo &grid, llvm::ArrayRef<TensorView> operands);
 
 /// How many entries lists of single keys have, and how many pairs these are,
-/// with all heads and batches; what part of all pairs.
+/// with all heads and batches.
 struct ListExtents {
-  double entries = 0, pairs = 0, density = 0;
+  double entries = 0, pairs = 0;
 };
 ListExtents getListExtents(const ListsInfo &lists, const LaunchExtents &extents,
                            llvm::ArrayRef<TensorView> operands);

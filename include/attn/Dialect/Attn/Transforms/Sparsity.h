@@ -25,19 +25,12 @@ enum class SparsityForm {
   /// Rows with lists of single keys.
   Lists,
   /// Q blocks, each with the keys that the lists of some of them hold.
-  Gathered,
-  /// Lists of single keys below a fixed density, otherwise dense, as xFormers
-  /// has it: a baseline.
-  XFormers
+  Gathered
 };
 
-/// "auto", "dense", "blocks", "lists", "gathered", "xformers".
+/// "auto", "dense", "blocks", "lists", "gathered".
 std::optional<SparsityForm> parseSparsityForm(StringRef name);
 StringRef getSparsityFormName(SparsityForm form);
-
-/// The density below which xFormers computes with sparse matrices
-/// (_should_use_sparse in xformers/components/attention/core.py).
-inline constexpr double kXFormersDensity = 0.3;
 
 /// The most bytes of words that are chosen for an attention by itself. Lists of
 /// 32-bit numbers have as many where 3 % of the pairs are allowed.

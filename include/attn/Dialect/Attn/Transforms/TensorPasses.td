@@ -188,10 +188,9 @@ def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
 
     With `auto`, costs of the first two are computed from the extents of the operands, as a model has them that was measured
     (`SparsityCosts.cpp`); where extents are not known, by the program when it runs, in which both forms stand then. Dense is not chosen where words would have more than 2 GiB.
-    `xformers` chooses by the rule of xFormers, a baseline: lists below 30 % of all pairs.
     An attention that has a schedule has the form that the schedule is for.
 
-    With `one-per-launch`, as for a GPU, `auto` and `xformers` leave the lists: kernels of both forms are made from the same program, and a launch takes one.
+    With `one-per-launch`, as for a GPU, `auto` leaves the lists: kernels of both forms are made from the same program, and a launch takes one.
 
     A sparsity with blocks stays as it is: tiles are passed over wherever no block needs them (`blocks`). With `dense` the attention is marked `attn.whole`,
     so that its mask is not asked which tiles it needs.
@@ -240,7 +239,7 @@ def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
   }];
   let options = [
     Option<"form", "form", "std::string", /*default=*/"\"auto\"",
-           "auto, dense, blocks, lists, gathered, or xformers">,
+           "auto, dense, blocks, lists, or gathered">,
     Option<"onePerLaunch", "one-per-launch", "bool", /*default=*/"false",
            "leave the choice to whoever launches one of several kernels, and fill words by one operation for each query">
   ];

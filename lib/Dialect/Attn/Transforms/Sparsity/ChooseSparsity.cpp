@@ -25,10 +25,6 @@ static void emitRemark(AttentionLikeOpInterface op, const Twine &text) {
       << remark::add("{0}", text.str());
 }
 
-static std::string formatPercent(double part) {
-  return llvm::formatv("{0:F1} %", 100 * part).str();
-}
-
 //===----------------------------------------------------------------------===//
 // Which one
 //===----------------------------------------------------------------------===//
@@ -73,8 +69,7 @@ private:
 /// Whether the lists of `op` are to run as rows, by the extents of its
 /// operands: the costs of both forms are multiplied by the number of lists, so
 /// that nothing is divided.
-static Value emitAreRows(OpBuilder &builder, AttentionLikeOpInterface op,
-                         SparsityForm form) {
+static Value emitAreRows(OpBuilder &builder, AttentionLikeOpInterface op) {
   Location loc = op.getLoc();
   Numbers n(builder, loc);
   Value rows = op.getSparsityOperands()[0],
@@ -92,8 +87,6 @@ static Value emitAreRows(OpBuilder &builder, AttentionLikeOpInterface op,
   // Pairs of all lists: those of a list, for each head that has it.
   Value pairs = n.mul(entries, heads);
   Value all = n.mul(n.mul(lists, heads), n.mul(queries, keys));
-  if (form == SparsityForm::XFormers)
-    return n.less(pairs, n.mul(all, n.get(kXFormersDensity)));
   ListCosts costs = getCPUListCosts(op);
   Value ofRows =
       n.add(n.mul(pairs, n.get(costs.pair)),
@@ -128,21 +121,13 @@ static LogicalResult makeBoth(RewriterBase &rewriter,
 
 /// The choice among forms of lists of single keys on a CPU.
 static LogicalResult chooseLists(RewriterBase &rewriter,
-                                 AttentionLikeOpInterface op,
-                                 SparsityForm form) {
+                                 AttentionLikeOpInterface op) {
   rewriter.setInsertionPoint(op);
-  Value areRows = emitAreRows(rewriter, op, form);
-  double crossover = form == SparsityForm::XFormers
-                         ? kXFormersDensity
-                         : getCPUListCosts(op).getCrossover(4096);
+  Value areRows = emitAreRows(rewriter, op);
   std::string rule =
-      form == SparsityForm::XFormers
-          ? "xFormers' rule has lists below " + formatPercent(crossover) +
-                " of all pairs, and a dense attention with a predicate from "
-                "there"
-          : "lists cost less below some " + formatPercent(crossover) +
-                " of all pairs (of 4096 keys), and a dense attention with a "
-                "predicate from there";
+      llvm::formatv("lists cost less below some {0:F1} % of all pairs (of 4096 "
+                    "keys), and a dense attention with a predicate from there",
+                    100 * getCPUListCosts(op).getCrossover(4096));
   APInt known;
   if (!matchPattern(areRows, m_ConstantInt(&known))) {
     emitRemark(op, "lists and dense: " + rule +
@@ -221,9 +206,8 @@ struct ChooseSparsity
   void runOnOperation() override {
     std::optional<SparsityForm> given = parseSparsityForm(form);
     if (!given) {
-      getOperation()->emitError(
-          "expects a form of a sparsity to be auto, "
-          "dense, blocks, lists, gathered or xformers, but got '")
+      getOperation()->emitError("expects a form of a sparsity to be auto, "
+                                "dense, blocks, lists or gathered, but got '")
           << form << "'";
       return signalPassFailure();
     }
@@ -264,5 +248,5 @@ LogicalResult ChooseSparsity::choose(RewriterBase &rewriter,
   if (*form == SparsityForm::Dense)
     return expandKeyLists(rewriter, op, /*asOperation=*/onePerLaunch);
   // A GPU has a kernel of each form, and a launch takes one of them.
-  return onePerLaunch ? success() : chooseLists(rewriter, op, *form);
+  return onePerLaunch ? success() : chooseLists(rewriter, op);
 }

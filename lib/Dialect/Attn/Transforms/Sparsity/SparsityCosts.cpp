@@ -18,9 +18,11 @@ using namespace mlir;
 using namespace mlir::attn;
 
 static constexpr std::pair<SparsityForm, StringLiteral> kNames[] = {
-    {SparsityForm::Auto, "auto"},         {SparsityForm::Dense, "dense"},
-    {SparsityForm::Blocks, "blocks"},     {SparsityForm::Lists, "lists"},
-    {SparsityForm::Gathered, "gathered"}, {SparsityForm::XFormers, "xformers"}};
+    {SparsityForm::Auto, "auto"},
+    {SparsityForm::Dense, "dense"},
+    {SparsityForm::Blocks, "blocks"},
+    {SparsityForm::Lists, "lists"},
+    {SparsityForm::Gathered, "gathered"}};
 
 std::optional<SparsityForm> mlir::attn::parseSparsityForm(StringRef name) {
   for (auto [form, known] : kNames)
