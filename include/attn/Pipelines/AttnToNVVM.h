@@ -29,7 +29,7 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "
-                     "gathered, or xformers"),
+                     "or gathered"),
       llvm::cl::init("auto")};
 };
 

@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "IntBuilder.h"
 #include "Kernels/WarpLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
@@ -156,7 +155,7 @@ LogicalResult CheckKernel::emit() {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value isMine =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, zero);
-  Value place = IntBuilder{builder, loc}.toPosition(iteration->number);
+  Value place = hopper::PositionOp::create(builder, loc, iteration->number);
   return emitBlock(*loop.getBody(), place, isMine);
 }
 

@@ -1,8 +1,8 @@
 //===- CombineKernel.cpp - Results of parts of the keys -------------------===//
 
 #include "CombineKernel.h"
-#include "IntBuilder.h"
 #include "WarpLoops.h"
+#include "attn/Dialect/ScalarBuilder.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -107,15 +107,15 @@ void mlir::attn::emitCombineKernel(OpBuilder &builder, Location loc,
   SplitResults parts = getSplitResults(results, arguments);
 
   // A warp for some columns of a row.
-  IntBuilder ib{builder, loc};
+  ScalarBuilder ints(loc, builder);
   SmallVector<Value> extents;
   for (unsigned dim = 0; dim < kNumRowDims; ++dim)
     extents.push_back(
-        ib.fromIndex(arguments.getExtent(getFirstOperand(results), dim)));
+        ints.toI32(arguments.getExtent(getFirstOperand(results), dim)));
   Value warp = emitWarpNumber(builder, loc);
-  Value row = ib.div(warp, ib.constant(warpsPerRow));
-  Value column = ib.mul(ib.rem(warp, ib.constant(warpsPerRow)),
-                        ib.constant(hopper::kCombineColumns));
+  Value row = ints.divU(warp, warpsPerRow);
+  Value column =
+      ints.mul(ints.remU(warp, warpsPerRow), hopper::kCombineColumns);
   {
     OpBuilder::InsertionGuard inBranch(builder);
     SmallVector<Value> position = emitIteration(builder, loc, row, extents);
@@ -125,7 +125,7 @@ void mlir::attn::emitCombineKernel(OpBuilder &builder, Location loc,
     for (unsigned dim = 0; dim < kNumRowDims; ++dim)
       if (dims[dim] >= 0)
         indices[dims[dim]] = position[dim];
-    indices[dims.back()] = ib.toPosition(column);
+    indices[dims.back()] = hopper::PositionOp::create(builder, loc, column);
     Value lse;
     if (results.lse) {
       lse = arguments.getMemRef(*results.lse);

@@ -14,8 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "FragmentLoops.h"
-#include "IntBuilder.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 
@@ -46,7 +46,7 @@ public:
                     vector::TransferReadOp read, KernelArguments &arguments,
                     KernelValues &values)
       : builder(builder), loop(loop), read(read), arguments(arguments),
-        values(values), loc(loop.getLoc()), ib{builder, loc} {}
+        values(values), loc(loop.getLoc()) {}
 
   LogicalResult emit();
 
@@ -65,7 +65,6 @@ private:
   KernelArguments &arguments;
   KernelValues &values;
   Location loc;
-  IntBuilder ib;
   /// Whether rows of the tile are rows of instructions; the extent of a block
   /// in n, how many rows of it an iteration has, from the first one on, and
   /// their columns.
@@ -124,7 +123,7 @@ LogicalResult FragmentIteration::match() {
     if (failed(value))
       return failure();
     if (static_cast<int64_t>(dim) == rows)
-      firstRow = ib.fromIndex(*value);
+      firstRow = ScalarBuilder(loc, builder).toI32(*value);
     else if (static_cast<int64_t>(dim) != columns)
       block.push_back(*value);
   }
@@ -140,7 +139,7 @@ Value FragmentIteration::readAt(Value first, int64_t offset, int64_t count) {
   auto type = VectorType::get({count}, builder.getF32Type());
   SmallVector<Value> at = block;
   at.push_back(arith::AddIOp::create(
-      builder, loc, ib.toPosition(first),
+      builder, loc, hopper::PositionOp::create(builder, loc, first),
       arith::ConstantIndexOp::create(builder, loc, offset)));
   Value padding =
       arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
@@ -163,28 +162,28 @@ SmallVector<Value> FragmentIteration::join(ArrayRef<Value> vectors) {
 
 Piece FragmentIteration::emitPiece(Value number) {
   Piece piece;
-  auto c = [&](int64_t value) { return ib.constant(value); };
+  ScalarBuilder ints(loc, builder);
   auto split = [&](Value value, int64_t by) {
-    return std::pair(ib.div(value, c(by)), ib.rem(value, c(by)));
+    return std::pair(ints.divU(value, by), ints.remU(value, by));
   };
   // Where 16 rows and 8 columns of an instruction are in a block.
   auto getWarp = [&](Value warpRows, Value columns) {
     auto [group, warp] = split(warpRows, hopper::kWarpgroupRows / kWarpRows);
-    return ib.add(ib.add(ib.mul(group, c(hopper::kWarpgroupRows * numN)),
-                         ib.mul(columns, c(kGroupFloats))),
-                  ib.mul(warp, c(kWarpFloats)));
+    return ints.add(ints.add(ints.mul(group, hopper::kWarpgroupRows * numN),
+                             ints.mul(columns, kGroupFloats)),
+                    ints.mul(warp, kWarpFloats));
   };
   SmallVector<int64_t> order[2];
   if (rowsAreM) {
     auto [rest, columns] = split(number, numColumns / kColumns);
     auto [part, lane] = split(rest, kWarpRows / 2);
-    Value warpRows = ib.add(ib.div(firstRow, c(kWarpRows)), part);
-    piece.row = ib.add(ib.mul(part, c(kWarpRows)), lane);
+    Value warpRows = ints.add(ints.divU(firstRow, kWarpRows), part);
+    piece.row = ints.add(ints.mul(part, kWarpRows), lane);
     piece.nextRow = kWarpRows / 2;
-    piece.column = ib.mul(columns, c(kColumns));
+    piece.column = ints.mul(columns, kColumns);
     piece.numColumns = kColumns;
     Value all = readAt(
-        ib.add(getWarp(warpRows, columns), ib.mul(lane, c(4 * kThreadFloats))),
+        ints.add(getWarp(warpRows, columns), ints.mul(lane, 4 * kThreadFloats)),
         0, 4 * kThreadFloats);
     for (int64_t r : {0, 1})
       for (int64_t column = 0; column < kColumns; ++column)
@@ -196,13 +195,13 @@ Piece FragmentIteration::emitPiece(Value number) {
   }
   auto [rest, warpRows] = split(number, numColumns / kWarpRows);
   auto [part, quad] = split(rest, kColumns / 2);
-  Value columns = ib.add(ib.div(firstRow, c(kColumns)), part);
-  piece.row = ib.add(ib.mul(part, c(kColumns)), ib.mul(quad, c(2)));
+  Value columns = ints.add(ints.divU(firstRow, kColumns), part);
+  piece.row = ints.add(ints.mul(part, kColumns), ints.mul(quad, 2));
   piece.nextRow = 1;
-  piece.column = ib.mul(warpRows, c(kWarpRows));
+  piece.column = ints.mul(warpRows, kWarpRows);
   piece.numColumns = kWarpRows;
   Value first =
-      ib.add(getWarp(warpRows, columns), ib.mul(quad, c(kThreadFloats)));
+      ints.add(getWarp(warpRows, columns), ints.mul(quad, kThreadFloats));
   // Of 4 floats, the first two are of i, the others of i + 8.
   SmallVector<Value> lanes;
   for (int64_t lane = 0; lane < kWarpRows / 2; ++lane)
@@ -293,18 +292,17 @@ FragmentIteration::emitWrite(Piece &piece,
       values.getScalars(insert.getMixedOffsets());
   if (failed(offsets))
     return failure();
-  Value numThere = ib.fromIndex(*count);
+  ScalarBuilder ints(loc, builder);
+  Value numThere = ints.toI32(*count);
   for (int64_t number : {0, 1}) {
-    Value row = ib.add(piece.row, ib.constant(number * piece.nextRow));
+    Value row = ints.add(piece.row, number * piece.nextRow);
     SmallVector<Value> at = *offsets;
     auto move = [&](unsigned dim, Value by, int64_t unit) {
-      at[dim] =
-          arith::AddIOp::create(builder, loc, at[dim], ib.toPosition(by, unit));
+      at[dim] = ints.add(at[dim], hopper::PositionOp::create(ints, by, unit));
     };
     move(rowDim, row, 1);
     move(columnDim, piece.column, 1);
-    Value isThere = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::slt, row, numThere);
+    Value isThere = ints.slt(row, numThere);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(
         scf::IfOp::create(builder, loc, isThere, /*withElseRegion=*/false)
@@ -318,16 +316,15 @@ FragmentIteration::emitWrite(Piece &piece,
 LogicalResult FragmentIteration::emit() {
   if (failed(match()))
     return failure();
-  Value lane = ib.fromIndex(gpu::LaneIdOp::create(builder, loc, IntegerAttr()));
+  ScalarBuilder ints(loc, builder);
+  Value lane = ints.toI32(gpu::LaneIdOp::create(ints, IntegerAttr()));
   int64_t numPieces =
       numRows * numColumns / (rowsAreM ? 2 * kColumns : 2 * kWarpRows);
   for (int64_t first = 0; first < numPieces; first += hopper::kWarpThreads) {
-    Value number = ib.add(lane, ib.constant(first));
+    Value number = ints.add(lane, first);
     OpBuilder::InsertionGuard guard(builder);
     if (first + hopper::kWarpThreads > numPieces) {
-      Value isPiece =
-          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
-                                ib.constant(numPieces));
+      Value isPiece = ints.slt(number, numPieces);
       builder.setInsertionPointToStart(
           scf::IfOp::create(builder, loc, isPiece, /*withElseRegion=*/false)
               .thenBlock());

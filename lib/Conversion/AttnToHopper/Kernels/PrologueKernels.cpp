@@ -2,10 +2,10 @@
 
 #include "PrologueKernels.h"
 #include "CombineKernel.h"
-#include "IntBuilder.h"
 #include "WarpLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/IR/Preparation.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -223,7 +223,6 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
                                  scf::ForallOp loop, KernelArguments &arguments,
                                  Value lane) {
   Location loc = loop.getLoc();
-  IntBuilder ib{builder, loc};
   KernelValues values(builder, program.function, loop, arguments,
                       program.tables);
   values.setLane(lane);
@@ -259,9 +258,8 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
       return failure();
     scalars.push_back(*value);
   }
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        ib.fromIndex(lane), ib.constant(0));
-  auto store = scf::IfOp::create(builder, loc, isFirst,
+  ScalarBuilder ints(loc, builder);
+  auto store = scf::IfOp::create(ints, ints.eq(ints.toI32(lane), 0),
                                  /*withElseRegion=*/false);
   builder.setInsertionPointToStart(store.thenBlock());
   for (auto [element, value] : llvm::zip_equal(*elements, scalars))

@@ -9,9 +9,9 @@
 #include "VectorLoops.h"
 #include "ElementLoops.h"
 #include "FragmentLoops.h"
-#include "IntBuilder.h"
 #include "WarpLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 
@@ -93,16 +93,13 @@ Value VectorIteration::hasElements(VectorType type) {
   int64_t share = getOwnType(type).getNumElements();
   if (share * numLanes == type.getNumElements())
     return {};
-  IntBuilder ib{builder, loc};
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                               ib.fromIndex(lane),
-                               ib.constant(type.getNumElements() / share));
+  ScalarBuilder ints(loc, builder);
+  return ints.ult(ints.toI32(lane), type.getNumElements() / share);
 }
 
 FailureOr<SmallVector<Value>>
 VectorIteration::getPosition(ArrayRef<OpFoldResult> indices, AffineMap map,
                              VectorType type) {
-  IntBuilder ib{builder, loc};
   int64_t share = getOwnType(type).getNumElements();
   unsigned dim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
   SmallVector<Value> position;
@@ -110,12 +107,12 @@ VectorIteration::getPosition(ArrayRef<OpFoldResult> indices, AffineMap map,
     FailureOr<Value> value = values.getScalar(index);
     if (failed(value))
       return failure();
-    if (number == dim)
-      value = arith::AddIOp::create(
-                  builder, loc, *value,
-                  ib.toPosition(ib.mul(ib.fromIndex(lane), ib.constant(share)),
-                                share))
-                  .getResult();
+    if (number == dim) {
+      ScalarBuilder ints(loc, builder);
+      value =
+          ints.add(*value, hopper::PositionOp::create(
+                               ints, ints.mul(ints.toI32(lane), share), share));
+    }
     position.push_back(*value);
   }
   return position;
@@ -248,9 +245,8 @@ LogicalResult VectorIteration::emitStore(memref::StoreOp op) {
   if (failed(position))
     return failure();
   Value buffer = arguments.getMemRef(*operand, op.getMemRefType());
-  IntBuilder ib{builder, loc};
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        ib.fromIndex(lane), ib.constant(0));
+  ScalarBuilder ints(loc, builder);
+  Value isFirst = ints.eq(ints.toI32(lane), 0);
   auto branch = scf::IfOp::create(builder, loc, isFirst,
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
@@ -287,8 +283,9 @@ LogicalResult VectorIteration::emitWrite(tensor::ParallelInsertSliceOp insert) {
 LogicalResult VectorIteration::emit() {
   lane = gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
   if (numLanes < hopper::kWarpThreads) {
-    IntBuilder ib{builder, loc};
-    lane = ib.toPosition(ib.rem(ib.fromIndex(lane), ib.constant(numLanes)));
+    ScalarBuilder ints(loc, builder);
+    lane =
+        hopper::PositionOp::create(ints, ints.remU(ints.toI32(lane), numLanes));
   }
   for (Operation &op : loop.getBody()->without_terminator()) {
     LogicalResult result = success();

@@ -1,7 +1,7 @@
 //===- WarpLoops.cpp - Loops of which a warp has an iteration -------------===//
 
 #include "WarpLoops.h"
-#include "IntBuilder.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 using namespace mlir;
@@ -69,46 +69,43 @@ gpu::GPUFuncOp mlir::attn::createWarpKernel(OpBuilder &builder, Location loc,
 }
 
 Value mlir::attn::emitWarpNumber(OpBuilder &builder, Location loc) {
-  IntBuilder ib{builder, loc};
-  Value block =
-      ib.fromIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-  Value thread =
-      ib.fromIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
-  return ib.add(
-      ib.mul(block, ib.constant(kWarpLoopThreads / hopper::kWarpThreads)),
-      ib.div(thread, ib.constant(hopper::kWarpThreads)));
+  ScalarBuilder ints(loc, builder);
+  Value block = ints.toI32(gpu::BlockIdOp::create(ints, gpu::Dimension::x));
+  Value thread = ints.toI32(gpu::ThreadIdOp::create(ints, gpu::Dimension::x));
+  return ints.add(ints.mul(block, kWarpLoopThreads / hopper::kWarpThreads),
+                  ints.divU(thread, hopper::kWarpThreads));
 }
 
 SmallVector<Value> mlir::attn::emitIteration(OpBuilder &builder, Location loc,
                                              Value number,
                                              ArrayRef<Value> extents) {
-  IntBuilder ib{builder, loc};
-  Value count = ib.constant(1);
+  ScalarBuilder ints(loc, builder);
+  Value count = ints.i32(1);
   for (Value extent : extents)
-    count = ib.mul(count, extent);
-  Value isIteration = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::slt, number, count);
-  auto branch = scf::IfOp::create(builder, loc, isIteration,
+    count = ints.mul(count, extent);
+  auto branch = scf::IfOp::create(ints, ints.slt(number, count),
                                   /*withElseRegion=*/false);
-  builder.setInsertionPointToStart(branch.thenBlock());
+  ints.setInsertionPointToStart(branch.thenBlock());
   SmallVector<Value> indices(extents.size());
   Value rest = number;
   for (size_t dim = extents.size(); dim-- > 0;) {
-    indices[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
-    rest = ib.div(rest, extents[dim]);
+    indices[dim] =
+        hopper::PositionOp::create(ints, ints.remU(rest, extents[dim]));
+    rest = ints.divU(rest, extents[dim]);
   }
+  builder.restoreInsertionPoint(ints.saveInsertionPoint());
   return indices;
 }
 
 static FailureOr<SmallVector<Value>>
 emitExtents(OpBuilder &builder, scf::ForallOp loop, KernelValues &values) {
-  IntBuilder ib{builder, loop.getLoc()};
+  ScalarBuilder ints(loop.getLoc(), builder);
   SmallVector<Value> extents;
   for (OpFoldResult bound : loop.getMixedUpperBound()) {
     FailureOr<Value> extent = values.getScalar(bound);
     if (failed(extent))
       return failure();
-    extents.push_back(ib.fromIndex(*extent));
+    extents.push_back(ints.toI32(*extent));
   }
   return extents;
 }
@@ -127,20 +124,19 @@ FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
   FailureOr<SmallVector<Value>> extents = emitExtents(builder, loop, values);
   if (failed(extents))
     return failure();
-  IntBuilder ib{builder, loc};
   int64_t perWarp = hopper::kWarpThreads / lanes;
   if (perWarp > 1)
-    extents->back() = ib.div(extents->back(), ib.constant(perWarp));
+    extents->back() =
+        ScalarBuilder(loc, builder).divU(extents->back(), perWarp);
   WarpIteration result;
   result.number = emitWarpNumber(builder, loc);
   result.indices = emitIteration(builder, loc, result.number, *extents);
   if (perWarp > 1) {
-    Value lane =
-        gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
-    Value last =
-        ib.mul(ib.fromIndex(result.indices.back()), ib.constant(perWarp));
-    result.indices.back() = ib.toPosition(
-        ib.add(last, ib.div(ib.fromIndex(lane), ib.constant(lanes))));
+    ScalarBuilder ints(loc, builder);
+    Value lane = gpu::LaneIdOp::create(ints, /*upper_bound=*/IntegerAttr());
+    Value last = ints.mul(ints.toI32(result.indices.back()), perWarp);
+    result.indices.back() = hopper::PositionOp::create(
+        ints, ints.add(last, ints.divU(ints.toI32(lane), lanes)));
   }
   mapIndices(loop, result.indices, values);
   return std::move(result);
@@ -150,28 +146,22 @@ LogicalResult mlir::attn::emitThreadIteration(OpBuilder &builder,
                                               scf::ForallOp loop,
                                               KernelValues &values) {
   Location loc = loop.getLoc();
-  IntBuilder ib{builder, loc};
   FailureOr<SmallVector<Value>> extents = emitExtents(builder, loop, values);
   if (failed(extents))
     return failure();
   Value last = extents->back();
-  extents->back() = ib.div(ib.add(last, ib.constant(hopper::kWarpThreads - 1)),
-                           ib.constant(hopper::kWarpThreads));
+  ScalarBuilder outside(loc, builder);
+  extents->back() = outside.divU(outside.add(last, hopper::kWarpThreads - 1),
+                                 hopper::kWarpThreads);
   SmallVector<Value> indices =
       emitIteration(builder, loc, emitWarpNumber(builder, loc), *extents);
-  Value lane =
-      gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
-  indices.back() = arith::AddIOp::create(
-      builder, loc,
-      arith::MulIOp::create(
-          builder, loc, indices.back(),
-          arith::ConstantIndexOp::create(builder, loc, hopper::kWarpThreads)),
-      lane);
-  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                        ib.fromIndex(indices.back()), last);
+  ScalarBuilder inside(loc, builder);
+  Value lane = gpu::LaneIdOp::create(inside, /*upper_bound=*/IntegerAttr());
+  indices.back() =
+      inside.add(inside.mul(indices.back(), hopper::kWarpThreads), lane);
+  Value isThere = inside.slt(inside.toI32(indices.back()), last);
   builder.setInsertionPointToStart(
-      scf::IfOp::create(builder, loc, isThere, /*withElseRegion=*/false)
-          .thenBlock());
+      scf::IfOp::create(inside, isThere, /*withElseRegion=*/false).thenBlock());
   mapIndices(loop, indices, values);
   return success();
 }
