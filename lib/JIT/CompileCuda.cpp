@@ -24,6 +24,7 @@ llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
   mlir::attn::AttnToNVVMOptions pipeline;
   pipeline.launch = launch;
   pipeline.sparsity = sparsity.str();
+  pipeline.table = schedules;
   pipeline.schedules = options.schedules;
   return runStages(mlir::attn::getAttnToNVVMStages(), pipeline, module,
                    diagnostics, tracker);
@@ -39,7 +40,7 @@ Compilation::compileKernel(const Candidate &candidate, mlir::ModuleOp module,
   llvm::SaveAndRestore verifies(verifiesPasses, !candidate.schedule);
   auto stages = mlir::attn::getAttnToNVVMStages().drop_front(kNumSharedStages);
   mlir::attn::AttnToNVVMOptions pipeline;
-  pipeline.schedules = options.schedules;
+  pipeline.table = schedules;
   if (llvm::Error error =
           runStages(stages, pipeline, module, diagnostics, tracker))
     return error;

@@ -60,9 +60,13 @@ void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
 
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,
                                    const AttnToNVVMOptions &options) {
-  AttnHopperAssignSchedulePassOptions schedule;
-  schedule.schedules = options.schedules;
-  pm.addPass(createAttnHopperAssignSchedulePass(schedule));
+  if (options.table) {
+    pm.addPass(createAttnHopperAssignSchedulePass(options.table));
+  } else {
+    AttnHopperAssignSchedulePassOptions schedule;
+    schedule.schedules = options.schedules;
+    pm.addPass(createAttnHopperAssignSchedulePass(schedule));
+  }
   AttnTileGradientsPassOptions gradients;
   gradients.onePass = true;
   pm.addPass(createAttnTileGradientsPass(gradients));

@@ -14,6 +14,8 @@
 
 namespace mlir::attn {
 
+class ScheduleTable;
+
 struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
   Option<bool> accurateTanh{
       *this, "accurate-tanh",
@@ -26,6 +28,8 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
   Option<std::string> schedules{
       *this, "schedules",
       llvm::cl::desc("A file with another table of schedules")};
+  /// The table, if somebody has read it already.
+  std::shared_ptr<const ScheduleTable> table;
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "

@@ -6,6 +6,10 @@
 // RUN: attn-run %t/causal.mlir --target=cuda --until-after=attn-hopper-assign-schedule --schedules=%t/table.json | FileCheck %s --check-prefix=AFTER
 // AFTER: schedule #hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_swizzle = 2>
 
+// It is read once, however many kernels are compiled: a pipe has no second time.
+
+// RUN: cat %t/table.json | env ATTN_CACHE_DIR=off ATTN_PTXAS=off attn-run %t/causal.mlir --emit=ptx --variant=all --schedules=/dev/stdin | FileCheck %s
+
 // RUN: not attn-run %t/causal.mlir --emit=ptx --schedules=%t/none.json 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read the schedules of '{{.*}}none.json'
 // RUN: sed 's/64\]/56]/' %t/table.json > %t/other.json

@@ -14,8 +14,14 @@
 
 namespace mlir::attn {
 
+class ScheduleTable;
+
 #define GEN_PASS_DECL
 #include "attn/Conversion/AttnToHopper/Passes.h.inc"
+
+/// With a table that somebody has read already.
+std::unique_ptr<Pass>
+createAttnHopperAssignSchedulePass(std::shared_ptr<const ScheduleTable> table);
 
 #define GEN_PASS_REGISTRATION
 #include "attn/Conversion/AttnToHopper/Passes.h.inc"

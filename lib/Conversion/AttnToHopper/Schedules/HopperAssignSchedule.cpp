@@ -90,7 +90,12 @@ struct AttnHopperAssignSchedule
           AttnHopperAssignSchedule> {
   using AttnHopperAssignSchedulePassBase::AttnHopperAssignSchedulePassBase;
 
+  explicit AttnHopperAssignSchedule(std::shared_ptr<const ScheduleTable> table)
+      : table(std::move(table)) {}
+
   LogicalResult initialize(MLIRContext *context) override {
+    if (table)
+      return success();
     if (schedules.empty()) {
       table = ScheduleTable::getDefault();
       return success();
@@ -178,3 +183,8 @@ private:
   std::shared_ptr<const ScheduleTable> table;
 };
 } // namespace
+
+std::unique_ptr<Pass> mlir::attn::createAttnHopperAssignSchedulePass(
+    std::shared_ptr<const ScheduleTable> table) {
+  return std::make_unique<AttnHopperAssignSchedule>(std::move(table));
+}
