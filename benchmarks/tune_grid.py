@@ -2,9 +2,11 @@
 """Tunes the grid of docs/benchmarks.md, and measures what that gives.
 
     python3 benchmarks/tune_grid.py --out=FOLDER [--bin=build/release/bin] [--seconds=240]
+                                    [--write[=lib/Tune/tuned.json]]
 
 Each cell, a head dimension, a mask and a length, is tuned into FOLDER/tuning.db
-in its share of the seconds that are left; FOLDER/tuned.json is the export. Then
+in its share of the seconds that are left; FOLDER/tuned.json is the export, and
+--write writes the table that the compiler ships of all cells in the database. Then
 the tuned program runs in turn with the untuned one, in one process, on inputs of
 its own: what a cell shows is no part of what its schedule was chosen by. Only
 attn-run and attn-tune-db are needed, and the standard library. A cell that fails
@@ -23,6 +25,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 
 from attn_bench import variants
+
+TABLE = pathlib.Path(__file__).resolve().parent.parent / "lib" / "Tune" / "tuned.json"
 
 
 class Tools:
@@ -131,6 +135,9 @@ def main(arguments=None):
     parser.add_argument("--columns", type=int, default=2048, help="heads times D")
     parser.add_argument("--dtype", default="bf16")
     parser.add_argument("--runs", type=int, default=30, help="of each comparison")
+    parser.add_argument(
+        "--write", type=pathlib.Path, nargs="?", const=TABLE, metavar="FILE"
+    )
     args = parser.parse_args(arguments)
     if not args.seconds > 0:
         parser.error("expects more than 0 seconds")
@@ -176,6 +183,9 @@ def main(arguments=None):
         )
         export = args.out / "tuned.json"
         tools.run("attn-tune-db", "export", f"--db={database}", export)
+        if args.write:
+            options = ["--table", f"--db={database}"]
+            tools.run("attn-tune-db", "export", *options, args.write)
     return 1 if failures else 0
 
 

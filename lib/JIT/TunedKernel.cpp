@@ -288,7 +288,8 @@ attn::applyTuning(llvm::StringRef program, const CompileOptions &options,
     return kernel;
   // Where nobody has tuned, this costs a look at a file.
   std::string file = tune::getUserDatabasePath();
-  if (tune::getShippedEntries().empty() &&
+  const tune::Shipped &shipped = tune::getShipped();
+  if (shipped.entries.empty() && shipped.error.empty() &&
       (file.empty() || !llvm::sys::fs::exists(file)))
     return kernel;
   llvm::Expected<std::string> hash = getProgramHash(program, options);

@@ -7,6 +7,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -479,18 +480,28 @@ static void describe(Archive &archive, Content &content) {
 
 } // namespace attn::tune
 
-llvm::Expected<json::Value> Database::toJSON() const {
+llvm::Expected<json::Value> Database::toJSON(bool asTable) const {
   llvm::Expected<std::vector<Entry>> entries = getEntries();
   if (!entries)
     return entries.takeError();
+  // Where something else has won for some extents, what has won for others says
+  // how far that goes.
+  llvm::StringSet<> wanted;
+  for (const Entry &entry : *entries)
+    if (!asTable || !entry.schedule.empty() || entry.threads != 0)
+      wanted.insert(entry.program);
   Content content;
   for (Entry &entry : *entries) {
-    llvm::Expected<std::vector<Trial>> trials = getTrials(entry);
-    if (!trials)
-      return trials.takeError();
+    if (!wanted.contains(entry.program))
+      continue;
     Row row;
+    if (!asTable) {
+      llvm::Expected<std::vector<Trial>> trials = getTrials(entry);
+      if (!trials)
+        return trials.takeError();
+      row.trials = std::move(*trials);
+    }
     static_cast<Entry &>(row) = std::move(entry);
-    row.trials = std::move(*trials);
     content.entries.push_back(std::move(row));
   }
   return writeJSON(content, kVersion);

@@ -18,24 +18,33 @@ static constexpr llvm::StringLiteral kShipped =
 #include "Tuned.inc"
     ;
 
-const std::vector<Entry> &tune::getShippedEntries() {
-  static const std::vector<Entry> entries = [] {
-    llvm::Expected<llvm::json::Value> value = parseJSON(kShipped);
-    llvm::Expected<std::vector<Entry>> read =
-        value ? readEntries(*value) : value.takeError();
-    if (read)
-      return std::move(*read);
-    // A table that cannot be read is no reason not to compile.
-    llvm::consumeError(read.takeError());
-    return std::vector<Entry>();
+static llvm::Expected<std::vector<Entry>> readShipped() {
+  const char *named = std::getenv("ATTN_TUNING_TABLE");
+  if (named && *named) {
+    llvm::Expected<Database> database = Database::read(named);
+    return database ? database->getEntries() : database.takeError();
+  }
+  llvm::Expected<llvm::json::Value> value = parseJSON(kShipped);
+  return value ? readEntries(*value) : value.takeError();
+}
+
+const Shipped &tune::getShipped() {
+  static const Shipped shipped = [] {
+    Shipped shipped;
+    if (llvm::Expected<std::vector<Entry>> entries = readShipped())
+      shipped.entries = std::move(*entries);
+    else
+      shipped.error = llvm::toString(entries.takeError());
+    return shipped;
   }();
-  return entries;
+  return shipped;
 }
 
 std::vector<Entry> tune::findEntries(llvm::StringRef program,
                                      std::string &note) {
   // Each compilation looks here: what it may gain is not worth a long wait.
   constexpr std::chrono::milliseconds patience(200);
+  const std::string rest = "; kernels run with what the compiler chooses";
   std::vector<Entry> found;
   std::string file = getUserDatabasePath();
   if (!file.empty() && llvm::sys::fs::exists(file)) {
@@ -49,12 +58,14 @@ std::vector<Entry> tune::findEntries(llvm::StringRef program,
     if (llvm::Expected<std::vector<Entry>> entries = read())
       found = std::move(*entries);
     else
-      note = llvm::toString(entries.takeError()) +
-             "; kernels run with what the compiler chooses";
+      note = llvm::toString(entries.takeError()) + rest;
   }
-  for (const Entry &entry : getShippedEntries())
-    if (entry.program == program)
-      found.push_back(entry);
+  const Shipped &shipped = getShipped();
+  llvm::copy_if(shipped.entries, std::back_inserter(found),
+                [&](const Entry &entry) { return entry.program == program; });
+  // No reason not to compile.
+  if (note.empty() && !shipped.error.empty())
+    note = shipped.error + rest;
   return found;
 }
 

@@ -52,6 +52,11 @@ static cl::SubCommand diffCommand("diff",
                                   "Print in what another database differs");
 static cl::SubCommand verifyCommand("verify", "Check the file and each entry");
 static cl::SubCommand exportCommand("export", "Write the entries as JSON");
+static cl::opt<bool> exportTable(
+    "table",
+    cl::desc("As a table that ships: without what came of each candidate, and "
+             "without programs for which nothing beats the compiler's choice"),
+    cl::sub(exportCommand), cl::cat(category));
 static cl::SubCommand importCommand(
     "import", "Take over the entries of a database or of an export; of two for "
               "the same key the newer one stays");
@@ -208,7 +213,7 @@ static Error exportEntries() {
   Expected<Database> database = openDatabase(/*isWritten=*/false);
   if (!database)
     return database.takeError();
-  Expected<llvm::json::Value> value = database->toJSON();
+  Expected<llvm::json::Value> value = database->toJSON(exportTable);
   if (!value)
     return value.takeError();
   return attn::writeFile(exportFile, llvm::formatv("{0:1}\n", *value).str());

@@ -102,8 +102,10 @@ public:
   /// newer, and tells how many: all or nothing.
   llvm::Expected<size_t> merge(const Database &other);
 
-  /// The whole content, and the inverse.
-  llvm::Expected<llvm::json::Value> toJSON() const;
+  /// The whole content, and the inverse. `asTable` leaves out what a table that
+  /// ships has no use for: trials, and programs for which the compiler's choice
+  /// has won everywhere.
+  llvm::Expected<llvm::json::Value> toJSON(bool asTable = false) const;
   static llvm::Expected<Database> fromJSON(const llvm::json::Value &value);
 
   /// Checks the file and each entry.
@@ -137,16 +139,23 @@ llvm::Expected<std::vector<Entry>> readEntries(const llvm::json::Value &value);
 /// if ATTN_TUNING_DB is empty, "0" or "off", or without a home.
 std::string getUserDatabasePath();
 
-/// What ships with us, which may be empty.
-const std::vector<Entry> &getShippedEntries();
+/// The table that ships with us, or what ATTN_TUNING_TABLE names in its place,
+/// a database or an export of one. It may be empty, and is if it cannot be
+/// read.
+struct Shipped {
+  std::vector<Entry> entries;
+  /// Why it cannot be read, or "".
+  std::string error;
+};
+const Shipped &getShipped();
 
 /// What decides on a schedule: an entry for the same extents, of this version
 /// or of another one, an entry for extents near by, or the model of costs.
 enum class Source { Exact, OtherVersion, Nearest, Model };
 
 /// The entries of a program on any device, the user's before the shipped ones.
-/// What is wrong with the user's file is no error: `note` tells what, and the
-/// rest goes on without it.
+/// What is wrong with a file is no error: `note` tells what, and the rest goes
+/// on without it.
 std::vector<Entry> findEntries(llvm::StringRef program, std::string &note);
 
 /// The one of these entries for a bucket: that of the same bucket, otherwise
