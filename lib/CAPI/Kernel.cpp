@@ -157,9 +157,8 @@ static llvm::json::Value makeReport(const attnKernel &kernel) {
     stages.push_back(llvm::json::Object{{"name", stage.name},
                                         {"milliseconds", stage.milliseconds}});
   llvm::json::Array remarks;
-  for (llvm::StringRef line : llvm::split(report.remarks, '\n'))
-    if (!line.empty())
-      remarks.push_back(llvm::json::fixUTF8(line));
+  for (const CompileReport::Remark &remark : report.remarks)
+    remarks.push_back(llvm::json::fixUTF8(remark.toString()));
   llvm::json::Object object{
       {"target", report.target},
       {"objectSize", static_cast<int64_t>(report.objectSize)},
@@ -198,15 +197,15 @@ attnStatus attnKernelExplain(const attnKernel *kernel, const attnTensor *inputs,
     return fail(error, choice.takeError(), ATTN_INVALID_ARGUMENT);
   auto getRemarks = [&](llvm::StringRef name) {
     llvm::json::Array texts;
-    for (const std::string &text : kernel->report.getRemarks(name))
-      texts.push_back(llvm::json::fixUTF8(text));
+    for (const CompileReport::Remark &remark : kernel->report.getRemarks(name))
+      texts.push_back(llvm::json::fixUTF8(remark.getMessage()));
     return texts;
   };
   llvm::json::Array schedules, tuned;
-  for (const CompileReport::Schedule &schedule : kernel->report.getSchedules())
+  for (const auto &remark : kernel->report.getRemarks("schedule"))
     schedules.push_back(llvm::json::Object{
-        {"schedule", llvm::json::fixUTF8(schedule.schedule)},
-        {"reason", llvm::json::fixUTF8(schedule.reason)},
+        {"schedule", llvm::json::fixUTF8(remark.schedule)},
+        {"reason", llvm::json::fixUTF8(remark.text)},
         {"isTaken", choice->package == &kernel->kernel->getPackage()}});
   for (const CodeChoice::Tuned &entry : choice->tuned)
     tuned.push_back(toCamelCase(entry.toJSON()));

@@ -100,13 +100,18 @@ static mlir::Location getLoc(const Candidate &candidate) {
   return loc;
 }
 
-/// A remark on the program as a whole, or on its attention.
+/// A remark on the program as a whole, or on its attention and a schedule.
 static void emitRemark(mlir::Location loc, llvm::StringRef name,
-                       llvm::StringRef entry, llvm::StringRef text) {
-  mlir::remark::missed(loc, mlir::remark::RemarkOpts::name(name)
-                                .category(mlir::attn::kRemarkCategory)
-                                .function(entry))
-      << mlir::remark::add("{0}", text.str());
+                       llvm::StringRef entry, llvm::StringRef text,
+                       llvm::StringRef schedule = "") {
+  auto remark =
+      mlir::remark::missed(loc, mlir::remark::RemarkOpts::name(name)
+                                    .category(mlir::attn::kRemarkCategory)
+                                    .function(entry));
+  if (!schedule.empty())
+    remark << mlir::remark::metric(mlir::attn::kScheduleRemarkKey,
+                                   schedule.str());
+  remark << mlir::remark::add("{0}", text.str());
 }
 
 namespace {
@@ -297,7 +302,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
       reason = variant.schedule + ": " + attempt.verdict.reason;
       emitRemark(getLoc(candidate),
                  isAccepted ? "schedule-spills" : "schedule-rejected",
-                 metadata.entry, reason);
+                 metadata.entry, attempt.verdict.reason, variant.schedule);
     }
     if (!isAccepted) {
       if (candidate.kind != Kind::SplitKV)

@@ -78,30 +78,34 @@ llvm::Error attn::makeCompileError(const llvm::Twine &text,
 namespace {
 class RemarkWriter : public mlir::remark::detail::MLIRRemarkStreamerBase {
 public:
-  explicit RemarkWriter(std::string &text) : text(text) {}
+  explicit RemarkWriter(std::vector<CompileReport::Remark> &remarks)
+      : remarks(remarks) {}
   void
   streamOptimizationRemark(const mlir::remark::detail::Remark &remark) final {
+    CompileReport::Remark &kept = remarks.emplace_back();
+    kept.location = mlir::attn::getLocationText(remark.getLocation());
+    kept.name = remark.getRemarkName().str();
     // What is said, and then the numbers.
-    std::string message, numbers;
+    std::string &message = kept.text, numbers;
     for (const mlir::remark::detail::Remark::Arg &arg : remark.getArgs()) {
-      if (arg.key == "Remark")
+      if (arg.key == mlir::attn::kScheduleRemarkKey)
+        kept.schedule = arg.val;
+      else if (arg.key == "Remark")
         message += (message.empty() ? "" : "; ") + arg.val;
       else
         numbers += (numbers.empty() ? "" : ", ") + arg.key + " = " + arg.val;
     }
     if (!numbers.empty())
       message += " (" + numbers + ")";
-    append(text, remark.getLocation(), "remark",
-           remark.getRemarkName() + ": " + message);
   }
 
 private:
-  std::string &text;
+  std::vector<CompileReport::Remark> &remarks;
 };
 } // namespace
 
 RemarkCollector::RemarkCollector(mlir::MLIRContext *context,
-                                 std::string &text) {
+                                 std::vector<CompileReport::Remark> &remarks) {
   if (context->getRemarkEngine())
     return;
   mlir::remark::RemarkCategories categories;
@@ -112,7 +116,7 @@ RemarkCollector::RemarkCollector(mlir::MLIRContext *context,
                       &mlir::remark::RemarkCategories::failed})
     categories.*member = mlir::attn::kRemarkCategory.str();
   if (mlir::succeeded(mlir::remark::enableOptimizationRemarks(
-          *context, std::make_unique<RemarkWriter>(text),
+          *context, std::make_unique<RemarkWriter>(remarks),
           std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(),
           categories)))
     this->context = context;

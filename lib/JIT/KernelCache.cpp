@@ -187,10 +187,18 @@ static std::string toBytes(const KernelKey &key, const CompileReport &report,
   json::Array parts;
   for (const KernelKey::Part &part : key.parts)
     parts.push_back(json::Array{part.name, toText(part.value)});
+  json::Array remarks;
+  for (const CompileReport::Remark &remark : report.remarks) {
+    json::Array members;
+    for (llvm::StringRef member :
+         {remark.location, remark.name, remark.schedule, remark.text})
+      members.push_back(json::fixUTF8(member));
+    remarks.push_back(std::move(members));
+  }
   std::string text;
   llvm::raw_string_ostream(text)
       << json::Value(json::Object{{"key", std::move(parts)},
-                                  {"remarks", json::fixUTF8(report.remarks)},
+                                  {"remarks", std::move(remarks)},
                                   {"warnings", json::fixUTF8(report.warnings)},
                                   {"target", report.target}});
   char size[sizeof(uint64_t)];
@@ -224,6 +232,19 @@ static std::optional<Entry> readEntry(llvm::StringRef bytes) {
   return Entry{std::move(*value), bytes.drop_front(size)};
 }
 
+static std::vector<CompileReport::Remark> readRemarks(const json::Array *kept) {
+  std::vector<CompileReport::Remark> remarks;
+  for (const json::Value &value : kept ? *kept : json::Array()) {
+    const json::Array *members = value.getAsArray();
+    auto get = [&](size_t number) {
+      bool is = members && number < members->size();
+      return is ? (*members)[number].getAsString().value_or("").str() : "";
+    };
+    remarks.push_back({get(0), get(1), get(2), get(3)});
+  }
+  return remarks;
+}
+
 static std::optional<KernelPackage>
 lookup(const DiskCache &cache, const CacheKey &hash, CompileReport &report) {
   std::optional<std::string> bytes = cache.lookup(hash);
@@ -240,7 +261,7 @@ lookup(const DiskCache &cache, const CacheKey &hash, CompileReport &report) {
   auto get = [&](llvm::StringRef name) {
     return description.getString(name).value_or("").str();
   };
-  report.remarks = get("remarks");
+  report.remarks = readRemarks(description.getArray("remarks"));
   report.warnings = get("warnings");
   report.target = get("target");
   report.objectSize = package->getCodeSize();

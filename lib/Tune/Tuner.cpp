@@ -49,15 +49,9 @@ std::string TuneResult::describe() const {
 //===----------------------------------------------------------------------===//
 
 /// Why the compiler would run a kernel only if there were no other, or "".
-static std::string findFlaw(const CompileReport &report,
-                            llvm::StringRef schedule) {
-  std::vector<std::string> reasons = report.getRemarks("schedule-rejected");
-  if (reasons.empty())
-    return "";
-  llvm::StringRef reason = reasons.front();
-  if (reason.consume_front(schedule))
-    reason.consume_front(": ");
-  return reason.str();
+static std::string findFlaw(const CompileReport &report) {
+  auto rejected = report.getRemarks("schedule-rejected");
+  return rejected.empty() ? "" : rejected.front().text;
 }
 
 /// Compiles candidates on several threads until half of the time is over.
@@ -87,7 +81,7 @@ static void compileAll(llvm::StringRef program, const CompileOptions &compile,
                                 .first.str();
         continue;
       }
-      contender.verdict = findFlaw(report, contender.schedule);
+      contender.verdict = findFlaw(report);
       if (package->object == incumbent.object && !package->program)
         contender.verdict = "has the code of the compiler's choice";
       if (!contender.verdict.empty())

@@ -14,8 +14,9 @@ LIST.json is an array of objects:
 What is tuned goes into the database, and beside the list into LIST.json.done, so
 that a run that was stopped goes on where it stopped; --again begins anew. --plot
 draws what this run has tried: the times of candidates over the time of the search
-and the best so far. Of an export (attn-tune-db export) in place of a list, nothing
-is tuned, and all that was tried is drawn.
+and the best so far. With a report (attn-run --tune --format=json) or an export of a
+database (attn-tune-db export) in place of a list, nothing is tuned, and what is in
+there is drawn.
 """
 
 import argparse
@@ -97,11 +98,19 @@ def _is_item(item):
     )
 
 
-def _read_searches(export):
-    """What `_tune_plot.plot` draws of an export of a database."""
+def _read_searches(content):
+    """What `_tune_plot.plot` draws of a report of attn-run, or of an export of a
+    database."""
+    if "tuning" in content:
+        extents = " ".join(
+            f"{tensor['name']}={'x'.join(map(str, tensor['shape']))}"
+            for tensor in content["arguments"]
+        )
+        title = f"{content['entry']} {extents}\n{content['tuning']['device']}"
+        return [(title, content["tuning"])]
     return [
         (f"{entry['name']} {entry['extents']}\n{entry['device']}", entry)
-        for entry in export["entries"]
+        for entry in content["entries"]
         if entry["trials"]
     ]
 
@@ -127,11 +136,14 @@ def main(arguments=None):
             _tune_plot.expect_drawable(args.plot)
         except Error as error:
             parser.error(f"cannot draw: {error}")
-    if args.plot and isinstance(items, dict) and "entries" in items:
+    if args.plot and isinstance(items, dict):
         try:
             _tune_plot.plot(_read_searches(items), args.plot)
         except (KeyError, TypeError) as error:
-            parser.error(f"cannot read the export: {error!r}")
+            parser.error(
+                "expects a list, a report of attn-run --tune or an export, but cannot"
+                f" read it: {error!r}"
+            )
         except (Error, OSError) as error:
             parser.error(f"cannot draw: {error}")
         return 0

@@ -67,7 +67,10 @@ class Tuning(unittest.TestCase):
         self.assertEqual(report["turns"][0]["trial"], 0)
         elapsed = [turn["elapsed"] for turn in report["turns"]]
         self.assertEqual(elapsed, sorted(elapsed))
-        self.assertTrue(any("measuring" in step for step in steps), steps)
+        measured = [step for step in steps if step.startswith("measuring")]
+        self.assertTrue(measured, steps)
+        for step in measured:
+            self.assertRegex(step, r"^measuring \d+ of \d+, best so far \d+\.\d\dx$")
         self.assertEqual(kernel.explain(q)["source"], "exact")
         explained = kernel.explain(query(90))
         self.assertEqual(explained["source"], "nearest")
@@ -259,17 +262,29 @@ class Tuning(unittest.TestCase):
         wrong = run(path, "a.gif")
         self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
         self.assertRegex(wrong.stderr, "end in .svg or .png, but got")
+        other = self.folder / "other.json"
+        other.write_text('{"program": "small.mlir"}')
         if importlib.util.find_spec("matplotlib") is None:
             self.assertRegex(run(export, "a.svg").stderr, "needs Matplotlib")
             return
         self.assertRegex(run(export_of_none, "a.svg").stderr, "but there is none")
+        self.assertRegex(run(other, "a.svg").stderr, "expects a list, a report of")
+        report = self.folder / "report.json"
+        argument = {"name": "q", "shape": [1, 2, 32, 16]}
+        turns = [{"elapsed": 0.1, "trial": 0, "seconds": 1e-3}]
+        tuning = {"device": "cpu", "trials": trials, "turns": turns}
+        content = {"entry": "small", "arguments": [argument], "tuning": tuning}
+        report.write_text(json.dumps(content))
         for file, picture, start in (
             (path, "list.svg", b"<?xml"),
             (export, "export.png", b"\x89PNG"),
+            (report, "report.svg", b"<?xml"),
         ):
             done = run(file, picture)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue((self.folder / picture).read_bytes().startswith(start))
+        drawn = (self.folder / "report.svg").read_text()
+        self.assertIn("small q=1x2x32x16", drawn)
         again = run(path, "again.svg")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("nothing to draw", again.stdout)

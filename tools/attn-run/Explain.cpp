@@ -115,7 +115,9 @@ cli::explain(const Kernel &kernel, const Execution &execution,
   if (!choice)
     return choice.takeError();
   const CompileReport &compiled = kernel.report();
-  const std::pair<llvm::StringRef, std::vector<std::string>> remarks[] = {
+  using Remarks = std::vector<CompileReport::Remark>;
+  const Remarks chosen = compiled.getRemarks("schedule");
+  const std::pair<llvm::StringRef, Remarks> remarks[] = {
       {"ruled_out", compiled.getRemarks("rows-ruled-out")},
       {"rejected", compiled.getRemarks("schedule-rejected")}};
   std::vector<VariantReport> variants;
@@ -129,10 +131,10 @@ cli::explain(const Kernel &kernel, const Execution &execution,
     json::Array kernels, schedules, tuned;
     for (const VariantReport &report : variants)
       kernels.push_back(report.toJSON());
-    for (const CompileReport::Schedule &schedule : compiled.getSchedules())
+    for (const CompileReport::Remark &remark : chosen)
       schedules.push_back(
-          json::Object{{"schedule", json::fixUTF8(schedule.schedule)},
-                       {"reason", json::fixUTF8(schedule.reason)},
+          json::Object{{"schedule", json::fixUTF8(remark.schedule)},
+                       {"reason", json::fixUTF8(remark.text)},
                        {"is_taken", isUsual}});
     for (const CodeChoice::Tuned &entry : choice->tuned)
       tuned.push_back(entry.toJSON());
@@ -144,10 +146,10 @@ cli::explain(const Kernel &kernel, const Execution &execution,
                         {"schedules", std::move(schedules)},
                         {"tuned", std::move(tuned)},
                         {"lacking", toJSON(obstacles)}};
-    for (const auto &[name, lines] : remarks) {
+    for (const auto &[name, those] : remarks) {
       json::Array texts;
-      for (const std::string &line : lines)
-        texts.push_back(json::fixUTF8(line));
+      for (const CompileReport::Remark &remark : those)
+        texts.push_back(json::fixUTF8(remark.getMessage()));
       object[name] = std::move(texts);
     }
     if (choice->measured)
@@ -162,9 +164,8 @@ cli::explain(const Kernel &kernel, const Execution &execution,
     printTable(os, makeVariantTable(variants));
   }
   Table schedules;
-  for (const CompileReport::Schedule &schedule : compiled.getSchedules())
-    schedules.push_back(
-        {isUsual ? "runs" : "", schedule.schedule, schedule.reason});
+  for (const CompileReport::Remark &remark : chosen)
+    schedules.push_back({isUsual ? "runs" : "", remark.schedule, remark.text});
   if (!schedules.empty()) {
     os << "schedules\n";
     printTable(os, schedules);
@@ -173,11 +174,11 @@ cli::explain(const Kernel &kernel, const Execution &execution,
     os << "tuned\n";
     printTable(os, makeTunedTable(choice->tuned));
   }
-  for (const auto &[name, lines] : remarks) {
-    if (!lines.empty())
+  for (const auto &[name, those] : remarks) {
+    if (!those.empty())
       os << (name == "rejected" ? "rejected" : "ruled out") << '\n';
-    for (const std::string &line : lines)
-      os << "  " << line << '\n';
+    for (const CompileReport::Remark &remark : those)
+      os << "  " << remark.getMessage() << '\n';
   }
   print(os, obstacles);
   return text;

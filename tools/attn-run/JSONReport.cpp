@@ -131,9 +131,9 @@ static void printBench(OStream &json, const BenchReport &bench) {
   });
 }
 
-/// With the remarks of a tuning.
+/// With the remarks of a tuning, if there was one.
 static void printCompile(OStream &json, const CompileReport &compile,
-                         const std::string &tuned) {
+                         const std::optional<TuningReport> &tuned) {
   json.attributeObject("compile", [&] {
     json.attribute("total_ms", compile.getTotalMilliseconds());
     json.attributeArray("stages", [&] {
@@ -145,13 +145,10 @@ static void printCompile(OStream &json, const CompileReport &compile,
     });
     json.attribute("object_bytes", uint64_t(compile.objectSize));
     json.attributeArray("remarks", [&] {
-      std::string remarks = compile.remarks + tuned;
-      llvm::StringRef rest = remarks;
-      while (!rest.empty()) {
-        auto [line, tail] = rest.split('\n');
-        json.value(llvm::json::fixUTF8(line));
-        rest = tail;
-      }
+      for (const CompileReport::Remark &remark : compile.remarks)
+        json.value(llvm::json::fixUTF8(remark.toString()));
+      if (tuned)
+        json.value(llvm::json::fixUTF8(tuned->remark.toString()));
     });
   });
 }
@@ -219,7 +216,7 @@ std::string cli::formatJSON(const Report &report) {
       });
     if (report.hasRun)
       printResults(json, report.execution);
-    printCompile(json, compile, report.tuned ? report.tuned->remarks : "");
+    printCompile(json, compile, report.tuned);
     if (report.check)
       printCheck(json, *report.check, report.execution.getResultNames());
     if (report.tuned)

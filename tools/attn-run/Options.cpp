@@ -135,11 +135,6 @@ struct CommandLine {
                "where compilations find it. The program runs with\n"
                "the result"),
       cl::cat(category)};
-  cl::opt<std::string> plot{
-      "plot", cl::value_desc("file.svg"),
-      cl::desc("Draw the search of --tune: the times of each candidate\n"
-               "and the best so far"),
-      cl::cat(category)};
   cl::opt<std::string> explain{
       "explain", cl::ValueOptional, cl::value_desc("json"),
       cl::desc("Tell which code a run on these arguments takes and\n"
@@ -459,14 +454,6 @@ static Expected<Options> readOptions(const CommandLine &line) {
        !(options.tuneSeconds > 0) || options.tuneSeconds > 1e6))
     return makeError("expects more than 0 seconds for --tune, but got '" +
                      line.tune + "'");
-  options.plot = line.plot;
-  if (line.plot.getNumOccurrences() && !options.tune)
-    return makeError("expects --plot together with --tune");
-  if (line.plot.getNumOccurrences() &&
-      !StringRef(options.plot).ends_with(".svg"))
-    return makeError("expects the name of a file that ends in .svg for --plot, "
-                     "but got '" +
-                     options.plot + "'");
   if (options.tune && !options.schedule.empty())
     return makeError("expects --tune without --schedule, which leaves nothing "
                      "to choose");

@@ -50,8 +50,6 @@ struct Options {
   /// Whether the schedule is tuned first, and for how long.
   bool tune = false;
   double tuneSeconds = 30;
-  /// The file for a picture of that search, or "".
-  std::string plot;
   /// Whether this is a child process that runs what is tuned.
   bool isTuneWorker = false;
   /// Whether to tell which code runs and why, instead of a run.

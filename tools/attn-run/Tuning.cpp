@@ -2,11 +2,7 @@
 
 #include "Tuning.h"
 #include "Arguments.h"
-#include "TuningPlot.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "attn/JIT/Diagnostics.h"
-#include "attn/Support/Files.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace attn;
@@ -15,20 +11,14 @@ using llvm::Error;
 using llvm::Expected;
 
 /// A remark on the function, by the names that attn-apply-tuning has for them.
-static std::string makeRemark(Program &program,
-                              const tune::TuneResult &result) {
-  std::string text;
-  RemarkCollector collector(program.context.get(), text);
+static CompileReport::Remark makeRemark(Program &program,
+                                        const tune::TuneResult &result) {
+  CompileReport::Remark remark;
+  remark.location = mlir::attn::getLocationText(program.entry.getLoc());
   bool isTuned = !result.entry.schedule.empty() || result.entry.threads != 0;
-  auto opts = mlir::remark::RemarkOpts::name(isTuned ? "tuned" : "not-tuned")
-                  .category(mlir::attn::kRemarkCategory)
-                  .function(program.entry.getSymName());
-  auto what = mlir::remark::add("{0}", result.describe());
-  if (isTuned)
-    mlir::remark::passed(program.entry.getLoc(), opts) << what;
-  else
-    mlir::remark::missed(program.entry.getLoc(), opts) << what;
-  return text;
+  remark.name = isTuned ? "tuned" : "not-tuned";
+  remark.text = result.describe();
+  return remark;
 }
 
 Expected<TuningReport> cli::tuneProgram(const Options &options,
@@ -57,11 +47,8 @@ Expected<TuningReport> cli::tuneProgram(const Options &options,
       tune::tune(program.buffer->getBuffer(), compile, inputs, tuning);
   if (!result)
     return makeCompileError(program, result.takeError());
-  if (!options.plot.empty())
-    if (Error error = writeFile(options.plot, drawTuning(*result)))
-      return std::move(error);
   TuningReport report;
-  report.remarks = makeRemark(program, *result);
+  report.remark = makeRemark(program, *result);
   report.result = std::move(*result);
   return std::move(report);
 }

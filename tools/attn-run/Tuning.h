@@ -13,12 +13,12 @@ namespace attn::cli {
 
 struct TuningReport {
   tune::TuneResult result;
-  /// What has won and by how much, as the compiler's remarks are.
-  std::string remarks;
+  /// What has won and by how much.
+  CompileReport::Remark remark;
 };
 
-/// Tunes a program on the arguments that the options tell, and draws the search
-/// where they ask for it. This program is the worker, too.
+/// Tunes a program on the arguments that the options tell. This program is the
+/// worker, too.
 llvm::Expected<TuningReport> tuneProgram(const Options &options,
                                          Program &program, const Kernel &kernel,
                                          const CompileOptions &compile,

@@ -3,7 +3,8 @@
 #ifndef ATTN_JIT_COMPILEREPORT_H
 #define ATTN_JIT_COMPILEREPORT_H
 
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -22,8 +23,27 @@ struct CompileReport {
   /// wait for that. A package that was kept on disk has "cache" alone, the time
   /// to find and read it.
   std::vector<Stage> stages;
-  /// The compiler's remarks, one a line: "location: remark: name: text".
-  std::string remarks;
+  /// What the compiler tells of a decision.
+  struct Remark {
+    /// "file:line:column", "" where it is not known.
+    std::string location;
+    /// Such as "schedule-rejected".
+    std::string name;
+    /// The schedule that it is about, "" if it is about none.
+    std::string schedule;
+    std::string text;
+
+    /// The schedule, if any, and what is told of it.
+    std::string getMessage() const {
+      return schedule + (schedule.empty() || text.empty() ? "" : ": ") + text;
+    }
+    /// "location: remark: name: message"
+    std::string toString() const {
+      return location + (location.empty() ? "" : ": ") + "remark: " + name +
+             ": " + getMessage();
+    }
+  };
+  std::vector<Remark> remarks;
   /// Warnings, as they would be printed.
   std::string warnings;
   /// The size of the object file in bytes, and of all code for a GPU.
@@ -41,31 +61,13 @@ struct CompileReport {
     return total;
   }
 
-  /// A schedule for a CPU, and what it is for.
-  struct Schedule {
-    std::string schedule, reason;
-  };
-  /// Those of a kernel for a CPU, one for each attention.
-  std::vector<Schedule> getSchedules() const {
-    std::vector<Schedule> schedules;
-    for (llvm::StringRef text : getRemarks("schedule")) {
-      // They nest no others.
-      size_t end = text.find('>');
-      if (end != llvm::StringRef::npos)
-        schedules.push_back({text.take_front(end + 1).str(),
-                             text.drop_front(end + 1).ltrim(",: ").str()});
-    }
-    return schedules;
-  }
-
-  /// The texts of the remarks of a name, such as "schedule-rejected".
-  std::vector<std::string> getRemarks(llvm::StringRef name) const {
-    std::vector<std::string> texts;
-    std::string mark = (" " + name + ": ").str();
-    for (llvm::StringRef line : llvm::split(remarks, '\n'))
-      if (size_t at = line.find(mark); at != line.npos)
-        texts.push_back(line.drop_front(at + mark.size()).str());
-    return texts;
+  /// The remarks of a name: "schedule" for those of a kernel for a CPU, one for
+  /// each attention.
+  std::vector<Remark> getRemarks(llvm::StringRef name) const {
+    std::vector<Remark> found;
+    llvm::copy_if(remarks, std::back_inserter(found),
+                  [&](const Remark &remark) { return remark.name == name; });
+    return found;
   }
 };
 

@@ -3,6 +3,7 @@
 #ifndef ATTN_JIT_DIAGNOSTICS_H
 #define ATTN_JIT_DIAGNOSTICS_H
 
+#include "attn/JIT/CompileReport.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -26,11 +27,12 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// Appends the remarks of a context to `text`, one a line, while it lives. A
-/// context that has remarks set up already is left alone.
+/// Appends the remarks of a context to `remarks` while it lives. A context that
+/// has remarks set up already is left alone.
 class RemarkCollector {
 public:
-  RemarkCollector(mlir::MLIRContext *context, std::string &text);
+  RemarkCollector(mlir::MLIRContext *context,
+                  std::vector<CompileReport::Remark> &remarks);
   RemarkCollector(const RemarkCollector &) = delete;
   RemarkCollector &operator=(const RemarkCollector &) = delete;
   ~RemarkCollector();

@@ -111,11 +111,10 @@ static void explain(AttentionLikeOpInterface op, const CPUScheduleInput &input,
   std::string text;
   llvm::raw_string_ostream os(text);
   Attribute attribute = op->getAttr("schedule");
-  os << attribute;
   if (isGiven)
-    os << ", which is given";
+    os << "which is given: ";
   if (auto rows = dyn_cast<RowScheduleAttr>(attribute)) {
-    os << ": each query has a list of keys, of which vectors of "
+    os << "each query has a list of keys, of which vectors of "
        << rows.getLanes() << " are computed at a time";
   } else if (auto tiles = dyn_cast<ScheduleAttr>(attribute)) {
     int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
@@ -123,7 +122,7 @@ static void explain(AttentionLikeOpInterface op, const CPUScheduleInput &input,
         op.getAccumulatorType().getWidth() / 8 *
         (tiles.getTileM() * (dim + tiles.getTileN()) + tiles.getTileN() * dim);
     os << llvm::formatv(
-        ": {0} sums in {1} vector registers; {2:F0} KiB of a tile's queries, "
+        "{0} sums in {1} vector registers; {2:F0} KiB of a tile's queries, "
         "keys and scores, where {3:F0} KiB are near a core",
         tiles.getUnrollM() * tiles.getUnrollN(), input.vectorRegisters,
         double(bytes) / 1024, double(input.l1Bytes) / 1024);
@@ -134,6 +133,7 @@ static void explain(AttentionLikeOpInterface op, const CPUScheduleInput &input,
   remark::analysis(op.getLoc(), remark::RemarkOpts::name("schedule")
                                     .category(kRemarkCategory)
                                     .function(getFunctionName(op)))
+      << remark::metric(kScheduleRemarkKey, attribute)
       << remark::add("{0}", text);
 }
 

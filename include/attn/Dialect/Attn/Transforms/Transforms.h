@@ -17,6 +17,8 @@ std::string getLocationText(Location loc);
 
 /// The category of all remarks of the compiler.
 inline constexpr llvm::StringLiteral kRemarkCategory = "attn";
+/// What a remark that is about a schedule has it as.
+inline constexpr llvm::StringLiteral kScheduleRemarkKey = "Schedule";
 
 /// The name of the function around `op` for remarks, or nothing.
 StringRef getFunctionName(Operation *op);
