@@ -119,7 +119,7 @@ getSchedules(
   // No pass has needed it so far.
   attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   if (auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention))
-    return mlir::attn::getGradientSchedules(gradient);
+    return mlir::attn::getGradientSchedules(gradient, table, ruledOut);
   return mlir::attn::getHopperSchedules(attention, table, ruledOut);
 }
 
@@ -134,19 +134,21 @@ static void explainRows(AttentionLikeOpInterface attention,
   llvm::sort(reasons, [](const auto &a, const auto &b) {
     return std::tie(b.second, a.first) < std::tie(a.second, b.first);
   });
-  bool isGathered = attention->hasAttr(mlir::attn::kGatheredAttrName);
-  size_t total = (isGathered ? table.gathered : table.attention).rows.size();
+  auto [section, total] =
+      llvm::isa<mlir::attn::AttentionGradOp>(*attention)
+          ? std::pair("gradients", table.gradients.rows.size())
+      : attention->hasAttr(mlir::attn::kGatheredAttrName)
+          ? std::pair("gathered", table.gathered.rows.size())
+          : std::pair("attention", table.attention.rows.size());
   for (const auto &[reason, count] : reasons)
     mlir::remark::analysis(
         attention.getLoc(),
         mlir::remark::RemarkOpts::name("rows-ruled-out")
             .category(mlir::attn::kRemarkCategory)
             .function(mlir::attn::getFunctionName(attention)))
-        << mlir::remark::add(
-               "{0}",
-               llvm::formatv("{0} of {1} rows of {2}: {3}", count, total,
-                             isGathered ? "gathered" : "attention", reason)
-                   .str());
+        << mlir::remark::add("{0}", llvm::formatv("{0} of {1} rows of {2}: {3}",
+                                                  count, total, section, reason)
+                                        .str());
 }
 
 /// What a kernel may spill whose schedule somebody has given: as much as with

@@ -68,6 +68,23 @@
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: row 0 of attention: expects longest_first or zigzag, not both in #hopper.schedule<
 
+// Gradients have rows of their own, of whose steps a program has those that it
+// needs; a table without any takes those of the compiler.
+// RUN: sed 's/^ "gathered"/ "gradients": {"defaults": [], "rows": [{"schedule": "#hopper.schedule<tile_m = 64, tile_n = 32, stages = 1, registers = 240, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red]>", "tile_cost": 7}]},\n&/' %t/good.json > %t/gradients.json
+// RUN: attn-opt %t/gradient.mlir --attn-hopper-assign-schedule="list schedules=%t/gradients.json" 2>&1 | FileCheck %s --check-prefix=GRADIENT
+// GRADIENT: schedule: #hopper.schedule<tile_m = 64, tile_n = 32, {{.*}}order = [load_q, qk, exp, load_do, dv]>, tile_cost = 7.0000, row 0 of gradients
+// RUN: attn-opt %t/gradient.mlir --attn-hopper-assign-schedule="list schedules=%t/good.json" 2>&1 | FileCheck %s --check-prefix=OWN
+// OWN: schedule: #hopper.schedule<tile_m = 128, {{.*}} of gradients
+// RUN: sed 's/, order = .*red\]>/>/' %t/gradients.json > %t/bad.json
+// RUN: not attn-opt %t/gradient.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=ORDER
+// ORDER: row 0 of gradients: expects an order of steps
+
+//--- gradient.mlir
+func.func @gradient(%x: tensor<1x1x?x64xbf16>, %l: tensor<1x1x?xf32>) -> tensor<1x1x?x64xbf16> {
+  %d = attn.attention_grad wrt(v) ins(%x, %x, %x, %x, %l, %x : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?xf32>, tensor<1x1x?x64xbf16>) outs(%x : tensor<1x1x?x64xbf16>)
+  return %d : tensor<1x1x?x64xbf16>
+}
+
 //--- good.json
 {
  "version": 1, "target": "h200", "note": "for people",

@@ -110,8 +110,9 @@ public:
 
   std::string target;
   Model model;
-  /// Of dense tiles, and of tiles that gather the keys of lists.
-  Section attention, gathered;
+  /// Of dense tiles, of tiles that gather the keys of lists, and of gradients,
+  /// which are those of the compiler where a file has none.
+  Section attention, gathered, gradients;
 };
 
 } // namespace mlir::attn

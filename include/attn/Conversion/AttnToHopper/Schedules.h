@@ -73,7 +73,10 @@ double getPairOperations(AttentionLikeOpInterface op,
 /// The schedules that may serve the gradients of an attention in one pass,
 /// whose head dimensions are multiples of 8 up to 256, in the same order. Rows
 /// are keys, and the others queries.
-SmallVector<HopperSchedule> getGradientSchedules(AttentionGradOp op);
+FailureOr<SmallVector<HopperSchedule>>
+getGradientSchedules(AttentionGradOp op,
+                     const ScheduleTable &table = *ScheduleTable::getDefault(),
+                     SmallVectorImpl<RuledOutRow> *ruledOut = nullptr);
 
 /// The schedule for an attention of single queries: with lists of keys, or of
 /// what matrix instructions do not take.

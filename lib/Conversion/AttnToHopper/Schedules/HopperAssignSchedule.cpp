@@ -149,7 +149,7 @@ struct AttnHopperAssignSchedule
       }
       FailureOr<SmallVector<HopperSchedule>> found =
           isa<AttentionGradOp>(op)
-              ? getGradientSchedules(cast<AttentionGradOp>(*op))
+              ? getGradientSchedules(cast<AttentionGradOp>(*op), *table)
               : getHopperSchedules(op, *table);
       if (failed(found))
         return WalkResult::interrupt();

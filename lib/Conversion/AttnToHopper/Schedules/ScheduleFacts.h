@@ -36,6 +36,15 @@ struct ScheduleFacts {
   int64_t packable = 0;
   /// Whether there may be fewer work tiles than SMs, or some much longer.
   int64_t fewTiles = 0;
+  /// Of gradients: whether there is a score region; whether it changes scores,
+  /// and whether it weights probabilities; which of dq and dv are wanted;
+  /// whether two warpgroups share out the columns of dq; whether tiles add to
+  /// dq in an order.
+  int64_t score = 0, changesScores = 0, weights = 0, dq = 0, dv = 0,
+          sharedDq = 0, ordered = 0;
+  /// Whether pairs add to gradients of captures, along diagonals, and whether
+  /// adjoints read scores.
+  int64_t contributions = 0, diagonals = 0, readsScores = 0;
   /// Of a row, for defaults alone: its work tile, and its use.
   int64_t tileM = 0, splitsKV = 0, anyStrides = 0;
 
@@ -64,6 +73,16 @@ struct ScheduleFacts {
     visit(Name("capture_bytes"), facts.captureBytes);
     visit(Name("packable"), facts.packable);
     visit(Name("few_tiles"), facts.fewTiles);
+    visit(Name("score"), facts.score);
+    visit(Name("changes_scores"), facts.changesScores);
+    visit(Name("weights"), facts.weights);
+    visit(Name("dq"), facts.dq);
+    visit(Name("dv"), facts.dv);
+    visit(Name("shared_dq"), facts.sharedDq);
+    visit(Name("ordered"), facts.ordered);
+    visit(Name("contributions"), facts.contributions);
+    visit(Name("diagonals"), facts.diagonals);
+    visit(Name("reads_scores"), facts.readsScores);
     visit(Name("tile_m"), facts.tileM);
     visit(Name("splits_kv"), facts.splitsKV);
     visit(Name("any_strides"), facts.anyStrides);

@@ -212,13 +212,15 @@ llvm::Expected<ScheduleTable> ScheduleTable::parse(StringRef text) {
                                    llvm::Twine(kVersion) +
                                    ", but got version " + llvm::Twine(version));
   ScheduleTable table;
-  if (!checkNames(*value,
-                  {"version", "target", "model", "attention", "gathered"},
-                  path) ||
+  if (!checkNames(
+          *value,
+          {"version", "target", "model", "attention", "gathered", "gradients"},
+          path) ||
       !mapper.map("target", table.target) ||
       !mapper.map("model", table.model) ||
       !mapper.map("attention", table.attention) ||
-      !mapper.map("gathered", table.gathered))
+      !mapper.map("gathered", table.gathered) ||
+      !mapper.mapOptional("gradients", table.gradients))
     return root.getError();
   // Pages of gathered keys are whole words.
   table.gathered.keyStep = kWordKeys;
@@ -237,6 +239,9 @@ ScheduleTable::load(StringRef path, MLIRContext *context) {
   llvm::Expected<ScheduleTable> table = parse((*buffer)->getBuffer());
   if (!table)
     return explain(llvm::toString(table.takeError()));
+  // It may be for attentions alone.
+  if (table->gradients.rows.empty())
+    table->gradients = getDefault()->gradients;
   if (llvm::Error error = table->verify(context))
     return explain(llvm::toString(std::move(error)));
   return std::make_shared<const ScheduleTable>(std::move(*table));
@@ -329,7 +334,8 @@ parseSchedule(StringRef text, MLIRContext *context) {
 std::string ScheduleTable::describe(const Row &row) const {
   for (auto [name, section] :
        {std::pair<StringRef, const Section *>{"attention", &attention},
-        {"gathered", &gathered}})
+        {"gathered", &gathered},
+        {"gradients", &gradients}})
     if (!section->rows.empty() && &row >= &section->rows.front() &&
         &row <= &section->rows.back())
       return ("row " + llvm::Twine(&row - &section->rows.front()) + " of " +
@@ -376,7 +382,7 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
   if (!chip || !chip.getWgmma())
     return llvm::createStringError("expects a target with wgmma, but got '" +
                                    target + "'");
-  for (const Section *section : {&attention, &gathered})
+  for (const Section *section : {&attention, &gathered, &gradients})
     for (const Row &row : section->rows) {
       auto reject = [&](const llvm::Twine &text) {
         return llvm::createStringError(describe(row) + ": expects " + text);
@@ -414,6 +420,12 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
         });
         if (!message.empty())
           return llvm::createStringError(describe(row) + ": " + message);
+        // Gradients have other tiles, and an order of their own.
+        if (section == &gradients) {
+          if (!schedule->getOrder())
+            return reject("an order of steps");
+          continue;
+        }
         int64_t least = std::max<int64_t>(facts.dim, 8);
         if (!fitsSharedMemory(chip, *schedule, facts.queryKeyDim,
                               std::max(facts.valueDim, least), {}))

@@ -100,29 +100,102 @@ def get_programs(examples):
         yield "auto", path.read_text()
 
 
+# Scores of gradients: what they capture, and their body.
+SCORES = (
+    ("", ""),
+    ("", "%y = math.tanh %s : f32 attn.yield %y : f32"),
+    # Tables by query and key, whose gradients adjoints read scores for, or not;
+    # and a table by their distance.
+    (
+        "tensor<?x?xf32>",
+        """%x = tensor.extract %c[%i, %j] : tensor<?x?xf32>
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32""",
+    ),
+    (
+        "tensor<?x?xf32>",
+        """%x = tensor.extract %c[%i, %j] : tensor<?x?xf32>
+        %y = arith.mulf %s, %x : f32
+        attn.yield %y : f32""",
+    ),
+    (
+        "tensor<?xf32>",
+        """%far = arith.constant 16384 : index
+        %d = arith.subi %i, %j : index
+        %at = arith.addi %d, %far : index
+        %x = tensor.extract %c[%at] : tensor<?xf32>
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32""",
+    ),
+    # Dropout.
+    (
+        "tensor<i64>",
+        """%n = tensor.extract %c[] : tensor<i64>
+        %w = attn.dropout 0.5 seed %n offset %n at %b, %h, %i, %j : f32
+        attn.yield %s, %w : f32, f32""",
+    ),
+    (
+        "tensor<i64>",
+        """%n = tensor.extract %c[] : tensor<i64>
+        %w = attn.dropout 0.5 seed %n offset %n at %b, %h, %i, %j : f32
+        %y = math.tanh %s : f32
+        attn.yield %y, %w : f32, f32""",
+    ),
+)
+
+
+def get_gradients():
+    """Each with the names of what gradients are wanted of."""
+    for dim, (capture, score) in itertools.product((64, 72, 96, 128, 256), SCORES):
+        t = f"tensor<1x2x?x{dim}xbf16>"
+        arguments = [("q", t), ("k", t), ("v", t), ("o", t)]
+        captures = ""
+        if capture:
+            arguments.append(("c", capture))
+            captures = f"captures(%c : {capture})"
+        signature = ", ".join(
+            f'%{name}: {type_} {{attn.name = "{name}"}}' for name, type_ in arguments
+        )
+        if score:
+            own = ", %c" if capture else ""
+            score = f"score(%s, %b, %h, %i, %j{own}) {{ {score} }}"
+        text = f"""func.func @f({signature}) -> {t} {{
+  %r = attn.attention ins(%q, %k, %v : {t}, {t}, {t}) {captures} outs(%o : {t}) {score}
+  return %r : {t}
+}}
+"""
+        yield "q,k,v", text
+        if "f32" in capture:
+            yield "q,k,v,c", text
+
+
+def find_rows(path, texts, *passes):
+    """What rows the programs take."""
+    pathlib.Path(path).write_text("\n// -----\n".join(texts))
+    command = ["attn-opt", path, "--split-input-file", *passes, "-o", "/dev/null"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return set(re.findall(r"remark: .*, (row \d+ of \w+)$", done.stderr, re.M))
+
+
 def main():
     table, examples, path = sys.argv[1:]
     programs = list(get_programs(examples))
+    gradients = list(get_gradients())
     taken = set()
     for form in FORMS:
+        choice = f"--attn-choose-sparsity=form={form} one-per-launch"
         texts = [text for each, text in programs if each == form]
-        pathlib.Path(path).write_text("\n// -----\n".join(texts))
-        command = [
-            "attn-opt",
-            path,
-            "--split-input-file",
-            f"--attn-choose-sparsity=form={form} one-per-launch",
-            *PASSES,
-            "-o",
-            "/dev/null",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        taken |= set(re.findall(r"remark: .*, (row \d+ of \w+)$", done.stderr, re.M))
+        taken |= find_rows(path, texts, choice, *PASSES)
+    for wrt in dict(gradients):
+        texts = [text for each, text in gradients if each == wrt]
+        differentiate = f"--attn-differentiate=wrt={wrt}"
+        taken |= find_rows(path, texts, PASSES[1], differentiate, PASSES[-1])
+    programs += gradients
     rows = {}
     content = json.loads(pathlib.Path(table).read_text())
-    for section in ("attention", "gathered"):
+    for section in ("attention", "gathered", "gradients"):
         for number, row in enumerate(content[section]["rows"]):
             rows[f"row {number} of {section}"] = row
     for name in rows.keys() - taken:
