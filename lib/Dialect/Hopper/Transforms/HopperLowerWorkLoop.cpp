@@ -1,6 +1,7 @@
 //===- HopperLowerWorkLoop.cpp - Which work tiles a CTA has, in what order ===//
 
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::attn {
@@ -214,88 +215,52 @@ void WorkLoopLowering::run() {
 
 /// The rows of a tile, and what a replica has of them.
 static void lower(IRRewriter &rewriter, WorkRowsOp rows) {
-  Location loc = rows.getLoc();
   rewriter.setInsertionPoint(rows);
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  };
-  auto add = [&](Value a, Value b) -> Value {
-    return arith::AddIOp::create(rewriter, loc, a, b);
-  };
-  auto sub = [&](Value a, Value b) -> Value {
-    return arith::SubIOp::create(rewriter, loc, a, b);
-  };
-  auto min = [&](Value a, Value b) -> Value {
-    return arith::MinSIOp::create(rewriter, loc, a, b);
-  };
-  Value size = index(rows.getSize()), own = index(kWarpgroupRows);
-  Value first = arith::MulIOp::create(rewriter, loc, rows.getTile(), size);
+  ScalarBuilder b(rows.getLoc(), rewriter);
+  Value size = b.index(rows.getSize()), own = b.index(kWarpgroupRows);
+  Value first = b.mul(rows.getTile(), size);
   Value count;
   if (rows.getShortFirst() && rows.getSize() != kWarpgroupRows) {
     // What tiles that start with the first row have beyond the last one, in
     // warpgroups.
-    auto roundUp = [&](Value unit) -> Value {
-      return arith::MulIOp::create(
-          rewriter, loc,
-          arith::DivUIOp::create(
-              rewriter, loc, add(rows.getCount(), sub(unit, index(1))), unit),
-          unit);
+    auto roundUp = [&](Value unit) {
+      return b.mul(b.divU(b.add(rows.getCount(), b.sub(unit, 1)), unit), unit);
     };
-    Value end = sub(add(first, size), sub(roundUp(size), roundUp(own)));
-    first = arith::MaxSIOp::create(rewriter, loc, sub(end, size), index(0));
-    count = sub(min(end, rows.getCount()), first);
+    Value end = b.sub(b.add(first, size), b.sub(roundUp(size), roundUp(own)));
+    first = b.maxS(b.sub(end, size), 0);
+    count = b.sub(b.minS(end, rows.getCount()), first);
   } else {
-    count = min(sub(rows.getCount(), first), size);
+    count = b.minS(b.sub(rows.getCount(), first), size);
   }
-  Value end = add(first, count);
+  Value end = b.add(first, count);
   if (rows.getOwn()) {
-    Value before = arith::MulIOp::create(
-        rewriter, loc, WarpgroupIdOp::create(rewriter, loc), own);
+    Value before = b.mul(WarpgroupIdOp::create(b), own);
     // Without rows, those behind the last one.
-    Value hasRows = arith::CmpIOp::create(
-        rewriter, loc, arith::CmpIPredicate::slt, before, count);
-    first = arith::SelectOp::create(rewriter, loc, hasRows, add(first, before),
-                                    rows.getCount());
-    end = arith::SelectOp::create(rewriter, loc, hasRows,
-                                  min(add(first, own), end), rows.getCount());
+    Value hasRows = b.slt(before, count);
+    first = b.select(hasRows, b.add(first, before), rows.getCount());
+    end = b.select(hasRows, b.minS(b.add(first, own), end), rows.getCount());
   }
   rewriter.replaceOp(rows, {first, end});
 }
 
 /// In i32, as positions are.
 static void lower(IRRewriter &rewriter, SplitOfRangeOp range) {
-  Location loc = range.getLoc();
   rewriter.setInsertionPoint(range);
-  auto i32 = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(rewriter, loc, value, 32);
-  };
-  auto toI32 = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(),
-                                      index);
-  };
+  ScalarBuilder b(range.getLoc(), rewriter);
   auto toIndex = [&](Value value) -> Value {
-    return arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(),
-                                      value);
+    return arith::IndexCastOp::create(b, b.getIndexType(), value);
   };
-  Value lower = toI32(range.getLower()), upper = toI32(range.getUpper()),
-        parts = toI32(range.getNumSplits()), step = i32(range.getStep());
-  auto ceilDiv = [&](Value a, Value b) -> Value {
-    Value most = arith::AddIOp::create(
-        rewriter, loc, a, arith::SubIOp::create(rewriter, loc, b, i32(1)));
-    return arith::DivUIOp::create(rewriter, loc, most, b);
+  Value lower = b.toI32(range.getLower()), upper = b.toI32(range.getUpper()),
+        parts = b.toI32(range.getNumSplits()), step = b.i32(range.getStep());
+  auto ceilDiv = [&](Value dividend, Value divisor) {
+    return b.divU(b.add(dividend, b.sub(divisor, 1)), divisor);
   };
-  Value length = arith::MaxSIOp::create(
-      rewriter, loc, arith::SubIOp::create(rewriter, loc, upper, lower),
-      i32(0));
-  Value blocks = arith::MaxUIOp::create(rewriter, loc,
-                                        ceilDiv(ceilDiv(length, step), parts),
-                                        i32(range.getLeast()));
-  Value size = arith::MulIOp::create(rewriter, loc, blocks, step);
-  Value first = arith::AddIOp::create(
-      rewriter, loc, lower,
-      arith::MulIOp::create(rewriter, loc, toI32(range.getSplit()), size));
-  Value end = arith::MinSIOp::create(
-      rewriter, loc, arith::AddIOp::create(rewriter, loc, first, size), upper);
+  Value length = b.maxS(b.sub(upper, lower), 0);
+  Value blocks =
+      b.maxU(ceilDiv(ceilDiv(length, step), parts), range.getLeast());
+  Value size = b.mul(blocks, step);
+  Value first = b.add(lower, b.mul(b.toI32(range.getSplit()), size));
+  Value end = b.minS(b.add(first, size), upper);
   rewriter.replaceOp(range, {toIndex(first), toIndex(end)});
 }
 

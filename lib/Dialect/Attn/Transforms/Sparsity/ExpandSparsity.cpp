@@ -5,6 +5,7 @@
 #include "Masks/MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -228,19 +229,15 @@ SmallVector<Value> mlir::attn::getSharedIndices(OpBuilder &builder,
                                                 Value capture,
                                                 int64_t numLeading) {
   auto type = cast<RankedTensorType>(capture.getType());
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
+  ScalarBuilder b(loc, builder);
   SmallVector<Value> indices;
   for (int64_t dim = 0; dim < numLeading; ++dim) {
     Value own = mask.getArgument(2 - numLeading + dim);
     if (type.getDimSize(dim) == 1) {
-      own = index(0);
+      own = b.index(0);
     } else if (type.isDynamicDim(dim)) {
-      Value extent = tensor::DimOp::create(builder, loc, capture, dim);
-      Value isShared = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::eq, extent, index(1));
-      own = arith::SelectOp::create(builder, loc, isShared, index(0), own);
+      Value extent = tensor::DimOp::create(b, capture, dim);
+      own = b.select(b.eq(extent, 1), b.index(0), own);
     }
     indices.push_back(own);
   }

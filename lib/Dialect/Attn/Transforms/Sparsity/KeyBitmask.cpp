@@ -9,6 +9,7 @@
 #include "ListTables.h"
 #include "Masks/MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -133,24 +134,13 @@ static void addWords(RewriterBase &rewriter, AttentionLikeOpInterface op,
   rewriter.setInsertionPoint(mask.getTerminator());
   SmallVector<Value> indices =
       getSharedIndices(rewriter, loc, mask, capture, /*numLeading=*/2);
+  ScalarBuilder b(loc, rewriter);
   Value key = mask.getArgument(3);
-  Value size = arith::ConstantIndexOp::create(rewriter, loc, kWordKeys);
   indices.push_back(mask.getArgument(2));
-  indices.push_back(arith::DivUIOp::create(rewriter, loc, key, size));
-  Value word = tensor::ExtractOp::create(rewriter, loc, capture, indices);
-  Value place = arith::IndexCastOp::create(
-      rewriter, loc, rewriter.getI32Type(),
-      arith::RemUIOp::create(rewriter, loc, key, size).getResult());
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(rewriter, loc, value, 32);
-  };
-  Value bit = arith::AndIOp::create(
-      rewriter, loc, arith::ShRUIOp::create(rewriter, loc, word, place),
-      constant(1));
-  addMaskCondition(rewriter, op,
-                   arith::CmpIOp::create(rewriter, loc,
-                                         arith::CmpIPredicate::ne, bit,
-                                         constant(0)));
+  indices.push_back(b.divU(key, kWordKeys));
+  Value word = tensor::ExtractOp::create(b, capture, indices);
+  Value bit = b.andI(b.shrU(word, b.toI32(b.remU(key, kWordKeys))), 1);
+  addMaskCondition(rewriter, op, b.ne(bit, 0));
 }
 
 LogicalResult mlir::attn::expandKeyLists(RewriterBase &rewriter,

@@ -4,6 +4,7 @@
 #include "Sparsity/GatheredKeys.h"
 #include "TileClasses.h"
 #include "WorkerLoop.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -371,13 +372,11 @@ std::pair<Value, Value>
 mlir::attn::readBlockMinMax(OpBuilder &builder, Location loc,
                             const BlockMinMax &minMax, const TileRows &rows,
                             int64_t numRows, Value keyTile) {
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
+  ScalarBuilder b(loc, builder);
   auto read = [&](Value part) -> std::pair<Value, Value> {
     SmallVector<Value, 4> indices = {
-        minMax.dependence.batch ? rows.batch : index(0),
-        minMax.dependence.head ? rows.head : index(0)};
+        minMax.dependence.batch ? rows.batch : b.index(0),
+        minMax.dependence.head ? rows.head : b.index(0)};
     if (part)
       indices.push_back(part);
     if (minMax.dependence.keys)
@@ -387,20 +386,16 @@ mlir::attn::readBlockMinMax(OpBuilder &builder, Location loc,
   };
   if (!minMax.dependence.rows)
     return read(Value());
-  Value size = index(minMax.partRows);
-  Value first = arith::DivUIOp::create(builder, loc, rows.row, size);
+  Value first = b.divU(rows.row, minMax.partRows);
   int64_t numParts = numRows / minMax.partRows;
   if (numParts == 1)
     return read(first);
   // There may be fewer rows; where there are none, of a warpgroup beyond the
   // end, any part will do.
-  Value last = arith::DivUIOp::create(
-      builder, loc, arith::SubIOp::create(builder, loc, rows.rowEnd, index(1)),
-      size);
-  auto [min, max] = read(arith::MinUIOp::create(builder, loc, first, last));
+  Value last = b.divU(b.sub(rows.rowEnd, 1), minMax.partRows);
+  auto [min, max] = read(b.minU(first, last));
   for (int64_t number : llvm::seq<int64_t>(1, numParts)) {
-    Value part = arith::AddIOp::create(builder, loc, first, index(number));
-    auto [low, high] = read(arith::MinUIOp::create(builder, loc, part, last));
+    auto [low, high] = read(b.minU(b.add(first, number), last));
     min = include(builder, loc, min, max, low).first;
     max = include(builder, loc, min, max, high).second;
   }

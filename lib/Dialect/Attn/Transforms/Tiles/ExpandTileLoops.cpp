@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -115,34 +116,22 @@ static bool startsFull(TileLoopOp loop) {
 /// behind it.
 static SmallVector<Value> emitByInterval(RewriterBase &rewriter,
                                          TileLoopOp loop) {
-  Location loc = loop.getLoc();
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  };
+  ScalarBuilder b(loop.getLoc(), rewriter);
   Value lo = loop.getLowerBound(), hi = loop.getUpperBound();
   Value step = createStep(rewriter, loop);
   // The start of the last tile at or before a position, or the first of all.
-  auto roundDown = [&](Value position) -> Value {
-    Value length = arith::MaxSIOp::create(
-        rewriter, loc, arith::SubIOp::create(rewriter, loc, position, lo),
-        index(0));
-    Value number = arith::DivUIOp::create(rewriter, loc, length, step);
-    return arith::AddIOp::create(
-        rewriter, loc, lo, arith::MulIOp::create(rewriter, loc, number, step));
-  };
-  auto min = [&](Value a, Value b) -> Value {
-    return arith::MinSIOp::create(rewriter, loc, a, b);
+  auto roundDown = [&](Value position) {
+    Value number = b.divU(b.maxS(b.sub(position, lo), 0), step);
+    return b.add(lo, b.mul(number, step));
   };
   SmallVector<Value> carried(loop.getInitArgs());
   Value first = lo;
   if (!startsFull(loop)) {
-    Value up = arith::AddIOp::create(rewriter, loc, loop.getFullLower(),
-                                     index(loop.getStep() - 1));
-    first = min(roundDown(up), hi);
+    Value up = b.add(loop.getFullLower(), loop.getStep() - 1);
+    first = b.minS(roundDown(up), hi);
     carried = emitLoop(rewriter, loop, lo, first, carried, /*isFull=*/false);
   }
-  Value end = arith::MaxSIOp::create(
-      rewriter, loc, min(roundDown(loop.getFullUpper()), hi), first);
+  Value end = b.maxS(b.minS(roundDown(loop.getFullUpper()), hi), first);
   carried = emitLoop(rewriter, loop, first, end, carried, /*isFull=*/true);
   return emitLoop(rewriter, loop, end, hi, carried, /*isFull=*/false);
 }
