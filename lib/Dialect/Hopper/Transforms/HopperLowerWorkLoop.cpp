@@ -13,6 +13,10 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
+static Value divideCeil(ScalarBuilder &b, Value dividend, Value divisor) {
+  return b.divU(b.add(dividend, b.sub(divisor, 1)), divisor);
+}
+
 namespace {
 class WorkLoopLowering {
 public:
@@ -28,7 +32,8 @@ public:
 
 private:
   Value getBlock() {
-    return toI32(gpu::BlockIdOp::create(rewriter, loc, gpu::Dimension::x));
+    ScalarBuilder b = here();
+    return b.toI32(gpu::BlockIdOp::create(b, gpu::Dimension::x));
   }
   Value emitHeadSwizzle(ArrayRef<Value> grid);
   SmallVector<Value> emitOrder(Value number, ArrayRef<Value> grid, Value group);
@@ -36,26 +41,8 @@ private:
                   SmallVectorImpl<Value> &ends);
   void emitPersistent(ArrayRef<Value> grid, Value group);
 
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(rewriter, loc, value, 32);
-  }
-  Value toI32(Value index) {
-    return arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(),
-                                      index);
-  }
-  template <typename Op> Value emit(Value a, Value b) {
-    return Op::create(rewriter, loc, a, b);
-  }
-  Value divideCeil(Value a, Value b) {
-    return emit<arith::DivUIOp>(
-        emit<arith::AddIOp>(a, emit<arith::SubIOp>(b, i32(1))), b);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
-    return arith::CmpIOp::create(rewriter, loc, predicate, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return arith::SelectOp::create(rewriter, loc, condition, a, b);
-  }
+  /// Where the rewriter is.
+  ScalarBuilder here() { return ScalarBuilder(loc, rewriter); }
 
   IRRewriter &rewriter;
   WorkLoopOp loop;
@@ -72,47 +59,43 @@ Value WorkLoopLowering::emitHeadSwizzle(ArrayRef<Value> grid) {
   if (!loop.getGroup())
     return {};
   // As equal as can be, so that the last one keeps all CTAs busy.
-  Value heads = emit<arith::MulIOp>(grid[0], grid[1]);
-  Value groups = divideCeil(heads, toI32(loop.getGroup()));
-  return divideCeil(heads, emit<arith::MaxUIOp>(groups, i32(1)));
+  ScalarBuilder b = here();
+  Value heads = b.mul(grid[0], grid[1]);
+  Value groups = divideCeil(b, heads, b.toI32(loop.getGroup()));
+  return divideCeil(b, heads, b.maxU(groups, 1));
 }
 
 /// The work tile that is `number`th in order, and the part of it.
 SmallVector<Value>
 WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
+  ScalarBuilder b = here();
   SmallVector<Value> part;
   if (loop.getNumSplits()) {
-    part.push_back(emit<arith::RemUIOp>(number, grid[3]));
-    number = emit<arith::DivUIOp>(number, grid[3]);
+    part.push_back(b.remU(number, grid[3]));
+    number = b.divU(number, grid[3]);
   }
-  Value heads = emit<arith::MulIOp>(grid[0], grid[1]), head, tile;
+  Value heads = b.mul(grid[0], grid[1]), head, tile;
   if (!group) {
-    head = emit<arith::DivUIOp>(number, grid[2]);
-    tile = emit<arith::RemUIOp>(number, grid[2]);
+    head = b.divU(number, grid[2]);
+    tile = b.remU(number, grid[2]);
   } else {
     // The last group may have fewer heads.
-    Value groupSize = emit<arith::MulIOp>(grid[2], group);
-    Value which = emit<arith::DivUIOp>(number, groupSize);
-    Value first = emit<arith::MulIOp>(which, group);
-    Value size = emit<arith::MinUIOp>(group, emit<arith::SubIOp>(heads, first));
-    Value rest =
-        emit<arith::SubIOp>(number, emit<arith::MulIOp>(which, groupSize));
-    tile = emit<arith::DivUIOp>(rest, size);
-    head = emit<arith::AddIOp>(first, emit<arith::RemUIOp>(rest, size));
+    Value groupSize = b.mul(grid[2], group);
+    Value which = b.divU(number, groupSize);
+    Value first = b.mul(which, group);
+    Value size = b.minU(group, b.sub(heads, first));
+    Value rest = b.sub(number, b.mul(which, groupSize));
+    tile = b.divU(rest, size);
+    head = b.add(first, b.remU(rest, size));
   }
-  auto fromEnd = [&](Value number) {
-    return emit<arith::SubIOp>(emit<arith::SubIOp>(grid[2], i32(1)), number);
-  };
+  auto fromEnd = [&](Value number) { return b.sub(b.sub(grid[2], 1), number); };
   if (schedule.getLongestFirst())
     tile = fromEnd(tile);
   if (schedule.getZigzag()) {
-    Value two = i32(2), half = emit<arith::DivUIOp>(tile, two);
-    Value isEven = compare(arith::CmpIPredicate::eq,
-                           emit<arith::RemUIOp>(tile, two), i32(0));
-    tile = select(isEven, fromEnd(half), half);
+    Value half = b.divU(tile, 2), isEven = b.eq(b.remU(tile, 2), 0);
+    tile = b.select(isEven, fromEnd(half), half);
   }
-  SmallVector<Value> ids = {emit<arith::DivUIOp>(head, grid[1]),
-                            emit<arith::RemUIOp>(head, grid[1]), tile};
+  SmallVector<Value> ids = {b.divU(head, grid[1]), b.remU(head, grid[1]), tile};
   ids.append(part);
   return ids;
 }
@@ -140,8 +123,7 @@ void WorkLoopLowering::inlineBody(Block *into, ValueRange ids, Value number,
 /// consumers.
 void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   Type i32Type = rewriter.getI32Type();
-  Value zero = i32(0), one = i32(1);
-  SmallVector<Value> inits = {zero};
+  SmallVector<Value> inits = {here().i32(0)};
   llvm::append_range(inits, loop.getInits());
   size_t numOwn = inits.size();
   if (isProducer)
@@ -153,25 +135,25 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   auto work = scf::WhileOp::create(rewriter, loc, afterTypes, inits);
   Block *before = rewriter.createBlock(
       &work.getBefore(), {}, types, SmallVector<Location>(types.size(), loc));
+  ScalarBuilder b = here();
   Value use = before->getArgument(0), exists;
   SmallVector<Value> passed(before->getArguments().take_front(numOwn)), ids;
   if (isProducer) {
     Value number = before->getArguments().back();
     Value count = grid.front();
     for (Value extent : grid.drop_front())
-      count = emit<arith::MulIOp>(count, extent);
-    exists = compare(arith::CmpIPredicate::slt, number, count);
+      count = b.mul(count, extent);
+    exists = b.slt(number, count);
     ids = emitOrder(number, grid, group);
     // Of all messages, only the end is negative.
-    Value batch =
-        emit<arith::AndIOp>(ids[0], i32(std::numeric_limits<int32_t>::max()));
-    ids[0] = select(exists, batch, i32(-1));
+    Value batch = b.andI(ids[0], std::numeric_limits<int32_t>::max());
+    ids[0] = b.select(exists, batch, b.i32(-1));
     PostOp::create(rewriter, loc, workQueue, use, ids);
   } else {
     auto message = ReceiveOp::create(
         rewriter, loc, SmallVector<Type>(numIds, i32Type), workQueue, use);
     ids.assign(message.result_begin(), message.result_end());
-    exists = compare(arith::CmpIPredicate::sge, ids[0], zero);
+    exists = b.sge(ids[0], 0);
   }
   llvm::append_range(passed, ids);
   scf::ConditionOp::create(rewriter, loc, exists, passed);
@@ -187,7 +169,7 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   inlineBody(after, arguments.drop_front(numOwn), arguments[0],
              arguments.slice(1, numOwn - 1), ends);
   rewriter.setInsertionPointToEnd(after);
-  SmallVector<Value> yielded = {emit<arith::AddIOp>(arguments[0], one)};
+  SmallVector<Value> yielded = {here().add(arguments[0], 1)};
   llvm::append_range(yielded, ends);
   if (isProducer)
     yielded.push_back(next);
@@ -202,14 +184,14 @@ void WorkLoopLowering::run() {
   rewriter.setInsertionPoint(loop);
   SmallVector<Value> grid;
   for (Value extent : loop.getExtents())
-    grid.push_back(toI32(extent));
+    grid.push_back(here().toI32(extent));
   bool isPersistent = loop.getCounter() != nullptr;
   Value group = isProducer || !isPersistent ? emitHeadSwizzle(grid) : Value();
   if (isPersistent)
     return emitPersistent(grid, group);
   SmallVector<Value> ends;
-  inlineBody(loop->getBlock(), emitOrder(getBlock(), grid, group), i32(0),
-             loop.getInits(), ends);
+  inlineBody(loop->getBlock(), emitOrder(getBlock(), grid, group),
+             here().i32(0), loop.getInits(), ends);
   rewriter.replaceOp(loop, ends);
 }
 
@@ -252,12 +234,9 @@ static void lower(IRRewriter &rewriter, SplitOfRangeOp range) {
   };
   Value lower = b.toI32(range.getLower()), upper = b.toI32(range.getUpper()),
         parts = b.toI32(range.getNumSplits()), step = b.i32(range.getStep());
-  auto ceilDiv = [&](Value dividend, Value divisor) {
-    return b.divU(b.add(dividend, b.sub(divisor, 1)), divisor);
-  };
   Value length = b.maxS(b.sub(upper, lower), 0);
-  Value blocks =
-      b.maxU(ceilDiv(ceilDiv(length, step), parts), range.getLeast());
+  Value blocks = b.maxU(divideCeil(b, divideCeil(b, length, step), parts),
+                        range.getLeast());
   Value size = b.mul(blocks, step);
   Value first = b.add(lower, b.mul(b.toI32(range.getSplit()), size));
   Value end = b.minS(b.add(first, size), upper);
