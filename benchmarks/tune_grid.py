@@ -141,6 +141,8 @@ def main(arguments=None):
     args = parser.parse_args(arguments)
     if not args.seconds > 0:
         parser.error("expects more than 0 seconds")
+    if args.write and not args.write.parent.is_dir():
+        parser.error(f"expects a folder to write '{args.write}' in; name another file")
     args.out.mkdir(parents=True, exist_ok=True)
     tools = Tools(args.bin, args.target)
     database = args.out / "tuning.db"
