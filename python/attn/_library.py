@@ -68,7 +68,8 @@ def check_version(number, path):
     got = ".".join(map(str, version))
     raise LibraryNotFound(
         f"expects version {expected} or a later one of"
-        f" {MINIMUM_VERSION[0]}.x, but {path} is {got}"
+        f" {MINIMUM_VERSION[0]}.x, but {path} is {got}: install the library and this"
+        " package of one version, or set ATTN_LIBRARY to such a library"
     )
 
 

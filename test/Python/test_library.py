@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -78,9 +79,18 @@ class Versions(unittest.TestCase):
         _library.check_version(200, "x.so")
         for number, name in [(99, "0.0.99"), (10000, "1.0.0")]:
             with self.assertRaisesRegex(
-                LibraryNotFound, f"version 0.1.0 or a later .*x.so is {name}"
+                LibraryNotFound,
+                f"version 0.1.0 or a later .*x.so is {name}: install .* of one version",
             ):
                 _library.check_version(number, "x.so")
+
+    def test_an_old_library(self):
+        old = types.SimpleNamespace(attnVersion=mock.Mock(return_value=99))
+        with mock.patch.object(_library.ctypes, "CDLL", return_value=old):
+            with self.assertRaisesRegex(
+                LibraryNotFound, "libattn.so is 0.0.99: .*set ATTN_LIBRARY"
+            ):
+                _library.open_library()
 
 
 class Open(unittest.TestCase):
