@@ -364,7 +364,14 @@ class Errors(unittest.TestCase):
             attn.TraceError, f"test_torch_flex.py:{line}: .*branch", q, k, v, branches
         )
         mask = ours.create_block_mask(lambda b, h, i: i > 0, None, None, 37, 37)
-        self.reject(attn.TraceError, "b, h, q_idx, kv_idx", q, k, v, block_mask=mask)
+        for kind in (attn.TraceError, AssertionError):
+            self.reject(kind, "b, h, q_idx, kv_idx", q, k, v, block_mask=mask)
+            self.reject(kind, "score, b, h, q_idx", q, k, v, lambda s, b, h, i: s)
+        table = torch.zeros(37)
+        for kind in (attn.TraceError, RuntimeError):
+            self.reject(
+                kind, "not write to tensors", q, k, v, lambda s, b, h, i, j: table.add_(1)
+            )
         limit = torch.tensor([3.0], requires_grad=True)
         mask = ours.create_block_mask(
             lambda b, h, i, j: j < limit[0], None, None, 37, 37
@@ -377,6 +384,28 @@ class Errors(unittest.TestCase):
             v,
             block_mask=mask,
         )
+
+    def test_what_theirs_refuse(self):
+        """A score that is none of the product, and a mask without lists of queries."""
+        q, k, v = (x.requires_grad_() for x in qkv(dtype=torch.float32))
+        o = flex_attention(q, k, v, lambda s, b, h, i, j: (i - j) * 0.5)
+        grads = torch.autograd.grad(o.sum(), (q, k, v))
+        self.assertFalse(grads[0].any() or grads[1].any())
+        self.assertTrue(grads[2].any())
+        full = theirs.create_block_mask(causal, None, None, 37, 37, device="cpu")
+        lists = full.kv_num_blocks, full.kv_indices
+        lists += full.full_kv_num_blocks, full.full_kv_indices
+        given = {"mask_mod": causal, "seq_lengths": (37, 37)}
+        half = theirs.BlockMask.from_kv_blocks(*lists, compute_q_blocks=False, **given)
+        for x, y in zip(
+            *(
+                torch.autograd.grad(
+                    flex_attention(q, k, v, block_mask=mask).square().sum(), (q, k, v)
+                )
+                for mask in (full, half)
+            )
+        ):
+            self.assertTrue(torch.equal(x, y))
 
     def test_kernel_options(self):
         q, k, v = qkv()

@@ -18,7 +18,7 @@ import sys
 
 from . import arrays, library  # noqa: F401 (they define functions)
 from . import functions as calls
-from .errors import TraceError
+from .errors import ArityError, TraceError
 from .listing import write_log
 from .ops import NAMES
 from .program import Program, Region, Variant
@@ -111,7 +111,8 @@ def _run(function, recorder, name):
         if isinstance(error, TraceError) or error.__traceback__.tb_next is not None:
             raise
         names = ("score, " if name == "score_mod" else "") + "b, h, q_idx, kv_idx"
-        raise _at(function, f"expects {name}({names}): {error}") from error
+        text = f"expects {name}({names}): {error}"
+        raise _at(function, text, ArityError) from error
     number = _result(function, result, recorder, name)
     if name == "score_mod" and number == 0:
         return None
@@ -150,17 +151,15 @@ def _result(function, result, recorder, name):
     return result._number
 
 
-def _at(function, message):
-    """A TraceError at the definition of a function."""
+def _at(function, message, kind=TraceError):
+    """An error at the definition of a function."""
     while hasattr(function, "func"):  # a partial
         function = function.func
     code = getattr(function, "__code__", None)
     code = code or getattr(getattr(type(function), "__call__", None), "__code__", None)
     if code is None:
-        return TraceError(message, frame=False)
-    error = TraceError(
-        f"{code.co_filename}:{code.co_firstlineno}: {message}", frame=False
-    )
+        return kind(message, frame=False)
+    error = kind(f"{code.co_filename}:{code.co_firstlineno}: {message}", frame=False)
     error.filename, error.lineno = code.co_filename, code.co_firstlineno
     return error
 

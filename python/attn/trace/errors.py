@@ -27,6 +27,17 @@ class TraceError(Error, TypeError):
         super().__init__(message)
 
 
+# These are as well what FlexAttention raises.
+
+
+class ArityError(TraceError, AssertionError):
+    """A function that takes other arguments than those it is called with."""
+
+
+class WriteError(TraceError, RuntimeError):
+    """A function that changes a tensor."""
+
+
 def is_library(module):
     """Whether a module, by its name, is none that a user wrote."""
     return module.partition(".")[0] in _LIBRARIES
