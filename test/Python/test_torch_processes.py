@@ -90,6 +90,13 @@ class Processes(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
+    def test_imports(self):
+        code = "import sys, attn.torch; print('torch._dynamo' in sys.modules)"
+        run = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
+        )
+        self.assertEqual((run.returncode, run.stdout), (0, "False\n"), run.stderr)
+
     def test_long_sequences(self):
         """No scores, and no masks of all pairs: 128k tokens."""
         run = subprocess.run(

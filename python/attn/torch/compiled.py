@@ -64,7 +64,7 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
     )
 
 
-@torch.compiler.assume_constant_result
+@_compat.assume_constant_result
 def _text(functions, mask, is_causal, dropout_p, variant):
     """The program of `sdpa` with dropout, as text. `mask` has the dtype of a mask of
     4 dimensions, and which of these are not for all; or is None."""
@@ -77,7 +77,7 @@ def _text(functions, mask, is_causal, dropout_p, variant):
     return " ".join(program.to_mlir(Variant(**dict(variant), lse=True)).splitlines())
 
 
-@torch.compiler.assume_constant_result
+@_compat.assume_constant_result
 def _options():
     return options.encode(options.NONE)
 
