@@ -8,21 +8,24 @@ is what it should take of the time without a mask.
 TILE = 128
 
 
-def rows(arange, allowed, batch, heads, length, tile=TILE):
+def rows(arange, allowed, batch, heads, length, tile=TILE, queries=None):
     """For each Q block of the first `batch` sequences and `heads` heads,
     which pairs a mask allows, by query, tile of keys and key in it. Behind the end
-    are the last query and the last key again.
+    are the last query and the last key again. There are as many queries as keys
+    unless `queries` says how many.
 
     `arange` is that of NumPy or PyTorch, `allowed(b, h, i, j)` a mask.
     """
     extent = -(-length // tile)
     positions = arange(0, extent * tile).clip(None, length - 1)
     keys = positions[None, :]
+    queries = length if queries is None else queries
+    last = -(-queries // tile) * tile
+    of_queries = arange(0, last).clip(None, queries - 1)
     for b in range(batch):
         for h in range(heads):
-            for first in range(0, extent * tile, tile):
-                queries = positions[first : first + tile, None]
-                pairs = allowed(b, h, queries, keys)
+            for first in range(0, last, tile):
+                pairs = allowed(b, h, of_queries[first : first + tile, None], keys)
                 yield pairs.reshape(tile, extent, tile)
 
 
