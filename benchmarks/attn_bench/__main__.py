@@ -8,7 +8,7 @@ import sys
 
 import attn
 
-from . import check, contest, measure, peers, sparse, sparsity, split_kv, variants
+from . import backward, check, contest, measure, peers, sparse, sparsity, split_kv, variants
 from .options import positive, positives
 
 
@@ -71,7 +71,18 @@ def _parse(arguments):
     add("--rounds", type=positive, default=20, help="timed runs of each")
     add("--rows", type=positive, default=64, help="rows that are checked")
     add("--seed", type=int, help="of the inputs, by default another one each time")
-    add("--peers", type=_list(peers.NAMES), help="of " + ", ".join(peers.NAMES))
+    add(
+        "--backward",
+        action="store_true",
+        help="gradients of q, k and v, in one order (attn) and in any (attn-any)",
+    )
+    add(
+        "--peers",
+        type=_list(peers.BACKWARD_NAMES),
+        help="of "
+        + ", ".join(peers.NAMES)
+        + "; with --backward fa3-det too, which is FlashAttention-3 in one order",
+    )
     add(
         "--cold",
         action="store_true",
@@ -80,6 +91,11 @@ def _parse(arguments):
     )
     add("--json", metavar="FILE", help="writes all measurements there")
     options = parser.parse_args(arguments)
+    if options.backward and (options.sparsity or options.split_kv):
+        parser.error("argument --backward: expects variants, not other patterns")
+    if not options.backward and options.peers:
+        for name in set(options.peers) - set(peers.NAMES):
+            parser.error(f"argument --peers: expects --backward for '{name}'")
     if options.split_kv and options.device == "cpu":
         parser.error("argument --split-kv: expects a GPU, whose blocks share out keys")
     return options
@@ -172,10 +188,15 @@ def _run_case(torch, case, options, timer):
     return row
 
 
+def _contenders(options):
+    return [*(backward.OURS if options.backward else ["attn"]), *options.peers]
+
+
 def _print_head(options):
-    columns = [f"{name:>21}" for name in ["attn", *options.peers]]
+    names = _contenders(options)
+    columns = [f"{name:>21}" for name in names]
     print(f"{'variant mask type batch heads length dim':<44}" + "".join(columns))
-    units = ["ms  TFLOP/s"] + ["ms    ratio"] * len(options.peers)
+    units = ["ms  TFLOP/s"] + ["ms    ratio"] * (len(names) - 1)
     print(" " * 44 + "".join(f"{unit:>21}" for unit in units), flush=True)
 
 
@@ -209,15 +230,17 @@ def _environment(torch, options):
 def _run_variants(torch, options, timer, save):
     """Prints a table; whether one of ours failed."""
     _print_head(options)
+    run_case = backward.run_case if options.backward else _run_case
     failed = False
     for case in _cases(options):
         try:
-            row = _run_case(torch, case, options, timer)
+            row = run_case(torch, case, options, timer)
         except RuntimeError as error:  # such as too little memory for inputs
             note = {"note": contest.reason(error)}
-            row = {name: dict(note) for name in ["attn", *options.peers]}
+            row = {name: dict(note) for name in _contenders(options)}
         _print_row(case, row)
-        failed |= "ms" not in row["attn"]
+        ours = backward.OURS if options.backward else ["attn"]
+        failed |= any("ms" not in row[name] for name in ours)
         save({**vars(case), "flops": case.flops, "contenders": row})
     return failed
 

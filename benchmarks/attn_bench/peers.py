@@ -1,6 +1,7 @@
 """What to compare with: the backends of SDPA and FlexAttention, of PyTorch, and
-FlashAttention-3."""
+FlashAttention-3 and -4."""
 
+import importlib
 import time
 
 from . import tiles, variants
@@ -13,7 +14,12 @@ _BACKENDS = {
     "efficient": "EFFICIENT_ATTENTION",
     "math": "MATH",
 }
-NAMES = (*_BACKENDS, "flex", "fa3")
+# Where the function of each FlashAttention is.
+_FLASH = {"fa3": "flash_attn_interface", "fa4": "flash_attn.cute.interface"}
+NAMES = (*_BACKENDS, "flex", *_FLASH)
+# Peers that have the same bits run after run, of gradients alone.
+_ORDERED = {"fa3-det": "fa3"}
+BACKWARD_NAMES = (*NAMES, *_ORDERED)
 
 
 class Unavailable(Exception):
@@ -46,13 +52,14 @@ def _sdpa(torch, name, case, q, k, v, captures):
     return call
 
 
-def _fa3(case, q, k, v):
-    """https://github.com/Dao-AILab/flash-attention, folder hopper, installed. It has
-    heads after rows, which it is given beforehand."""
+def _flash(name, case):
+    """https://github.com/Dao-AILab/flash-attention, installed: the folder hopper, or
+    the package flash-attn-4. A function of tensors that have heads after rows."""
+    module = _FLASH[name]
     try:
-        from flash_attn_interface import flash_attn_func
+        function = importlib.import_module(module).flash_attn_func
     except ImportError:
-        raise Unavailable("flash_attn_interface is not installed") from None
+        raise Unavailable(f"{module} is not installed") from None
     arguments = {}
     if case.variant == "softcap":
         arguments["softcap"] = variants.SOFTCAP
@@ -64,15 +71,22 @@ def _fa3(case, q, k, v):
         arguments["window_size"] = (variants.WINDOW - 1, 0)
     elif case.mask != "full":
         raise Unavailable("no such mask")
-    rows = [tensor.transpose(1, 2).contiguous() for tensor in (q, k, v)]
 
-    def call():
-        result = flash_attn_func(*rows, **arguments)
+    def call(*rows, **more):
+        result = function(*rows, **arguments, **more)
         # Some versions return the log-sum-exp as well.
-        result = result[0] if isinstance(result, tuple) else result
-        return result.transpose(1, 2)
+        return result[0] if isinstance(result, tuple) else result
 
     return call
+
+
+def _as_rows(*tensors):
+    return [tensor.transpose(1, 2).contiguous() for tensor in tensors]
+
+
+def _flash_forward(name, case, q, k, v):
+    call, rows = _flash(name, case), _as_rows(q, k, v)
+    return lambda: call(*rows).transpose(1, 2)
 
 
 def _flex_module():
@@ -95,7 +109,7 @@ def _flex(torch, case, q, k, v, captures):
     mask = variants.mask_mod(case, captures)
     blocks = None
     if mask:
-        batch = case.batch if case.mask == "prefix" else None
+        batch = case.batch if case.mask in variants.OF_BATCH else None
         blocks = _flex_module().create_block_mask(
             mask, batch, None, case.length, case.length, device=q.device
         )
@@ -172,6 +186,32 @@ def make(torch, name, case, q, k, v, captures):
     its first call, which compiles."""
     if name == "flex":
         return _flex(torch, case, q, k, v, captures)
-    if name == "fa3":
-        return _fa3(case, q, k, v)
+    if name in _FLASH:
+        return _flash_forward(name, case, q, k, v)
     return _sdpa(torch, name, case, q, k, v, captures)
+
+
+def make_backward(torch, name, case, q, k, v, captures, gradient):
+    """A function that computes the gradients of q, k and v; the forward pass runs
+    once, here."""
+    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+    flash = _ORDERED.get(name, name)
+    with torch.enable_grad():
+        if flash in _FLASH:
+            inputs = [x.detach().requires_grad_() for x in _as_rows(q, k, v)]
+            (gradient,) = _as_rows(gradient)
+            arguments = {"deterministic": True} if name in _ORDERED else {}
+            output = _flash(flash, case)(*inputs, **arguments)
+        else:
+            if name == "flex":
+                import torch._functorch.config as functorch
+
+                # A graph that is kept for another pass has to keep its buffers.
+                functorch.donated_buffer = False
+            output = make(torch, name, case, *inputs, captures)()
+
+    def call():
+        found = torch.autograd.grad(output, inputs, gradient, retain_graph=True)
+        return [x.transpose(1, 2) for x in found] if flash in _FLASH else found
+
+    return call

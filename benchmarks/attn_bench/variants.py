@@ -103,6 +103,11 @@ def _dense_bias(c):
     return lambda s, b, h, i, j: s + c["bias"][b, h, i, j]
 
 
+def _documents(torch, case, device):
+    starts = torch.rand(case.batch, case.length, device=device) < 1 / 1024
+    return starts.int().cumsum(1).int()
+
+
 def _randn(torch, shape, case, device):
     return torch.randn(
         shape, dtype=getattr(torch, TORCH_TYPES[case.dtype]), device=device
@@ -203,6 +208,11 @@ VARIANTS = {
         ),
         masks=("prefix",),
     ),
+    # Documents of 1024 tokens on average, which see themselves.
+    "documents": Variant(
+        (Capture("document", "tensor<?x?xi32>", _documents),),
+        masks=("documents",),
+    ),
 }
 
 # Of the regions of masks; "full" has none.
@@ -219,7 +229,12 @@ BODIES = {
         %past = arith.cmpi sle, %j, %i : index
         %in = arith.cmpi slt, %j, %n : index
         %p = arith.ori %past, %in : i1""",
+    "documents": """%mine = tensor.extract %document[%b, %i] : tensor<?x?xi32>
+        %theirs = tensor.extract %document[%b, %j] : tensor<?x?xi32>
+        %p = arith.cmpi eq, %mine, %theirs : i32""",
 }
+# Masks that differ from sequence to sequence.
+OF_BATCH = ("prefix", "documents")
 
 MASKS = ("full", "causal", "window")
 
@@ -231,9 +246,10 @@ def _operands(keyword, attribute, inputs):
     return f"{keyword}({attribute}{names} : {types})" if inputs else ""
 
 
-def text(case, inputs, score="", mask="", sparsity=""):
+def text(case, inputs, score="", mask="", sparsity="", lse=False):
     """The MLIR text of attention with bodies of regions on inputs, which are
-    (name, type); or, if it has a sparsity, with inputs that are its operands."""
+    (name, type); or, if it has a sparsity, with inputs that are its operands. With
+    `lse`, it has the log-sum-exp as well."""
     captures = [] if sparsity else inputs
     arguments = "".join(f", %{name}" for name, _ in captures)
     if score:
@@ -250,9 +266,14 @@ def text(case, inputs, score="", mask="", sparsity=""):
     if sparsity:
         clause = _operands("sparsity", f"{sparsity} ", inputs)
     parameters = "".join(f", %{name}: {type_}" for name, type_ in inputs)
+    result, init, values, types = "", "%init : !t", "%o", "!t"
+    if lse:
+        result = ', tensor<?x?x?xf32> {attn.name = "lse"}'
+        init = "%init, %none : !t, tensor<?x?x?xf32>"
+        values, types = "%o, %lse", "!t, tensor<?x?x?xf32>"
     return f"""!t = tensor<?x?x?x{case.dim}x{case.dtype}>
 func.func @attention(%q: !t, %k: !t, %v: !t{parameters})
-    -> (!t {{attn.name = "o"}}) {{
+    -> (!t {{attn.name = "o"}}{result}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -260,19 +281,21 @@ func.func @attention(%q: !t, %k: !t, %v: !t{parameters})
   %heads = tensor.dim %q, %c1 : !t
   %length = tensor.dim %q, %c2 : !t
   %init = tensor.empty(%batch, %heads, %length) : !t
-  %o = attn.attention
+  %none = tensor.empty(%batch, %heads, %length) : tensor<?x?x?xf32>
+  {values} = attn.attention
       ins(%q, %k, %v : !t, !t, !t)
       {clause}
-      outs(%init : !t)
+      outs({init})
       {score}
       {mask}
-  return %o : !t
+  return {values} : {types}
 }}
 """
 
 
-def program(case):
-    """The MLIR text of a case, which is the same for all batches and lengths."""
+def program(case, lse=False):
+    """The MLIR text of a case, which is the same for all batches and lengths; with
+    the log-sum-exp as another result if `lse`."""
     variant = VARIANTS[case.variant]
     t = case.dtype
     inputs = [(capture.name, capture.type.format(t=t)) for capture in variant.captures]
@@ -282,7 +305,7 @@ def program(case):
     if t == "f32":
         body = body.replace("%e = tensor", "%x = tensor")
     body = body.replace("{extend}", extend).replace("{t}", t)
-    return text(case, inputs, body, BODIES.get(case.mask, ""))
+    return text(case, inputs, body, BODIES.get(case.mask, ""), lse=lse)
 
 
 def make_captures(torch, case, device):
@@ -308,4 +331,7 @@ def mask_mod(case, captures):
     if case.mask == "prefix":
         prefix = captures["prefix"]
         return lambda b, h, i, j: (j <= i) | (j < prefix[b])
+    if case.mask == "documents":
+        document = captures["document"]
+        return lambda b, h, i, j: document[b, i] == document[b, j]
     return None

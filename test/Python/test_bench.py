@@ -41,6 +41,11 @@ class Programs(unittest.TestCase):
                     self.assertEqual(names, ["q", "k", "v", *captures], str(case))
                     self.assertEqual(kernel.results[0].dtype, dtype)
 
+    def test_log_sum_exp(self):
+        case = Case("documents", "documents", "bf16", 2, 4, 32, 16)
+        kernel = attn.compile(variants.program(case, lse=True), opt_level=0)
+        self.assertEqual([info.name for info in kernel.results], ["o", "lse"])
+
     def test_one_kernel_for_all_lengths(self):
         programs = {
             variants.program(Case("rel-bias", "causal", "bf16", 2, heads, length, 64))
@@ -114,6 +119,8 @@ class Program(unittest.TestCase):
             (["--peers=pallas"], "got 'pallas'"),
             (["--dims=64,x"], "expects a positive number, but got 'x'"),
             (["--rounds=0"], "expects a positive number, but got '0'"),
+            (["--peers=fa3-det"], "--peers: expects --backward for 'fa3-det'"),
+            (["--backward", "--split-kv"], "argument --backward: expects variants"),
             (["--split-kv", "--device=cpu"], "argument --split-kv: expects a GPU"),
         ]:
             run = bench(*arguments)
@@ -153,6 +160,38 @@ class Program(unittest.TestCase):
                 self.assertAlmostEqual(peer["ratio"], peer["ms"] / ours["ms"])
             else:
                 self.assertEqual(peer, {"note": "no such variant"})
+
+    @unittest.skipIf(torch is None, "needs PyTorch")
+    def test_run_backward(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.json"
+            run = bench(
+                "--device=cpu",
+                "--backward",
+                "--variants=none,softcap,documents",
+                "--dims=16",
+                "--lengths=40",
+                "--tokens=80",
+                "--heads-total=32",
+                "--rounds=2",
+                "--peers=flash,fa3-det",
+                f"--json={path}",
+            )
+            self.assertEqual(run.returncode, 0, run.stderr)
+            rows = json.loads(path.read_text())["rows"]
+        self.assertEqual(len(rows), 5)
+        for row in rows:
+            found = row["contenders"]
+            for name in "attn", "attn-any":
+                self.assertTrue(found[name]["ok"])
+                self.assertEqual(len(found[name]["samples"]), 2)
+            self.assertIn("note", found["fa3-det"])
+            if row["variant"] == "none":
+                ratio = found["flash"]["ms"] / found["attn"]["ms"]
+                self.assertAlmostEqual(found["flash"]["ratio"], ratio)
+                self.assertTrue(found["flash"]["ok"])
+            else:
+                self.assertEqual(found["flash"], {"note": "no such variant"})
 
 
 class TestTimers(unittest.TestCase):
@@ -235,6 +274,23 @@ class Check(unittest.TestCase):
         self.assertFalse(judge.accepts(judge.errors(without)))
         self.assertFalse(judge.accepts(judge.errors(good * 1.05)))
         self.assertFalse(judge.accepts(judge.errors(good * float("nan"))))
+
+    def test_flaws_of_gradients(self):
+        from attn_bench.backward import Judge
+
+        torch.manual_seed(0)
+        case = Case("none", "causal", "f32", 1, 2, 64, 16)
+        q, k, v, d = (torch.randn(1, 2, 64, 16) for _ in range(4))
+        mask = variants.mask_mod(case, {})
+        judge = Judge(torch, case, (q, k, v, d), None, mask)
+        inputs = [x.clone().requires_grad_() for x in (q, k, v)]
+        o = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=True)
+        good = torch.autograd.grad(o, inputs, d)
+        self.assertTrue(judge.accepts(judge.errors(good)))
+        for i in range(3):
+            for factor in 1.01, float("nan"):
+                bad = [x * factor if i == n else x for n, x in enumerate(good)]
+                self.assertFalse(judge.accepts(judge.errors(bad)))
 
     def test_rows_without_keys(self):
         from attn_bench.check import Judge
