@@ -53,6 +53,9 @@ _PROGRAMS = {
     "bias-bhij-f32-causal": ("bf16", 64, []),
     "random-pairs-i1": ("bf16", 64, ["--arg=on=randint(0,2)"]),
 }
+# Variants whose gradients run too: sums in one order, of a mask's tiles, and of
+# a capture.
+_GRADIENTS = ("full", "causal", "alibi", "documents")
 # Such that a row of bytes is a multiple of 16, too.
 _SHAPES = {"q": "2x3x129", "k": "2x3x208"}
 # Of each tool, how it says that all is well.
@@ -73,15 +76,23 @@ _CASES = [
     for tool in _SUMMARIES
     if (name, tool) != ("causal", "synccheck")
 ]
+_CASES += [
+    (f"{name} gradients", tool)
+    for name in _GRADIENTS
+    for tool in _SUMMARIES
+    if (name, tool) != ("causal", "synccheck")
+]
 
 
 @pytest.mark.parametrize("name, tool", _CASES)
 def test_kernel(tools, tmp_path, name, tool):
     sanitizer, runner = tools
+    name, _, gradients = name.partition(" ")
     dtype, dim, arguments = _PROGRAMS[name]
     path = tmp_path / f"{name}.mlir"
     path.write_text(programs.program(cases.VARIANTS[name], dtype, dim, dim))
     command = [runner, str(path), "--target=cuda", "--check", *arguments]
+    command += ["--grad"] if gradients else []
     command += [f"--arg={arg}=randn:{shape}x{dim}" for arg, shape in _SHAPES.items()]
     plain = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S)
     if "cannot run on a GPU" in plain.stderr:
