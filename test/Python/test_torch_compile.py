@@ -49,10 +49,11 @@ class Compiled(unittest.TestCase):
         torch.manual_seed(0)
         torch._dynamo.reset()
 
-    def compile(self, function, backend="aot_eager"):
+    def compile(self, function, backend="aot_eager", **options):
         """The function in one graph, and how often that was made."""
         counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
-        return torch.compile(function, backend=counter, fullgraph=True), counter
+        compiled = torch.compile(function, backend=counter, fullgraph=True, **options)
+        return compiled, counter
 
     def check(self, function, *arguments, wrt=(), backend="aot_eager"):
         compiled, counter = self.compile(function, backend)
@@ -89,6 +90,15 @@ class Compiled(unittest.TestCase):
         for window in (3, 5, 7):
             torch.testing.assert_close(compiled(x, window), model(x, window))
         self.assertLessEqual(counter.frame_count, 4)
+
+    def test_all_lengths_are_dynamic(self):
+        """Head dimensions are guards, as types of programs have them."""
+        model = Model()
+        compiled, counter = self.compile(model, dynamic=True)
+        for length in (20, 24):
+            x = torch.randn(2, 2, length, 8, requires_grad=True)
+            torch.testing.assert_close(compiled(x), model(x))
+        self.assertEqual(counter.frame_count, 1)
 
     def test_what_is_returned(self):
         q, k, v = qkv((1, 2, 9, 8), grad=True)

@@ -370,8 +370,9 @@ def variant_of(query, key, value, scale):
     """What of tensors decides programs, as arguments of trace.Variant."""
     return (
         ("dtype", NAMES[query.dtype]),
-        ("dim", query.shape[3]),
-        ("dim_v", value.shape[3]),
+        # Of a graph with dynamic shapes, a guard.
+        ("dim", int(query.shape[3])),
+        ("dim_v", int(value.shape[3])),
         ("scale", None if scale is None else float(scale)),
         ("shared_kv", key.shape[0] == 1 and query.shape[0] != 1),
     )
