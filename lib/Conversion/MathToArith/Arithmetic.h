@@ -142,6 +142,14 @@ private:
   Type type, intType;
 };
 
+/// 1 / x to 2^-44 for an f64 whose inverse an f32 can hold: one of f32, from
+/// `a`, that is refined once in f64, by `d`.
+inline Value emitRefinedInverse(Arithmetic &a, Arithmetic &d, Value x) {
+  Value inverse = d.extend(a.div(a.constant(1), a.round(x)));
+  Value error = d.fma(d.negate(x), inverse, d.constant(1));
+  return d.fma(inverse, error, inverse);
+}
+
 /// Replaces a function of one f32, or of a vector of them.
 template <typename OpTy, Value (*emit)(Arithmetic &, Value)>
 struct LowerFloatFunction : public OpRewritePattern<OpTy> {

@@ -15,12 +15,9 @@ static Value emitWideLog2(Arithmetic &a, Arithmetic &d, Value x) {
   Value bits = d.subInt(d.bits(x), d.intConstant(0x3fe6a09e667f3bcd));
   Value exponent = d.shiftRight(bits, 52);
   Value mantissa = d.fromBits(d.subInt(d.bits(x), d.shiftLeft(exponent, 52)));
-  // log m = 2 atanh((m - 1) / (m + 1)), with a quotient that is refined once
-  // from one in f32.
+  // log m = 2 atanh((m - 1) / (m + 1))
   Value under = d.add(mantissa, d.constant(1));
-  Value inverse = d.extend(a.div(a.constant(1), a.round(under)));
-  Value error = d.fma(d.negate(under), inverse, d.constant(1));
-  inverse = d.fma(inverse, error, inverse);
+  Value inverse = emitRefinedInverse(a, d, under);
   Value ratio = d.mul(d.sub(mantissa, d.constant(1)), inverse);
   Value square = d.mul(ratio, ratio);
   constexpr double factor = 2 * llvm::numbers::log2e;

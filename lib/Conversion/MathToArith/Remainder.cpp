@@ -22,10 +22,7 @@ static Value emitInverse(Arithmetic &a, Arithmetic &d, Value x) {
   Value mantissa = d.fromBits(d.addInt(d.subInt(bits, exponent), one));
   Value power =
       d.fromBits(d.subInt(d.intConstant(0x7fe0000000000000), exponent));
-  // The f32 is refined once.
-  Value inverse = d.extend(a.div(a.constant(1), a.round(mantissa)));
-  Value error = d.fma(d.negate(mantissa), inverse, d.constant(1));
-  return d.mul(d.fma(inverse, error, inverse), power);
+  return d.mul(emitRefinedInverse(a, d, mantissa), power);
 }
 
 /// x modulo y for positive f64. `quotient` may be off by one.
