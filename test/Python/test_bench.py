@@ -29,6 +29,24 @@ def bench(*arguments):
     )
 
 
+def bench_small(*arguments):
+    """A run of small cases on a CPU, and its rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "out.json"
+        run = bench(
+            "--device=cpu",
+            "--dims=16",
+            "--lengths=40",
+            "--tokens=80",
+            "--heads-total=32",
+            "--rounds=2",
+            f"--json={path}",
+            *arguments,
+        )
+        rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return run, rows
+
+
 class Programs(unittest.TestCase):
     def test_all_compile(self):
         for name, variant in variants.VARIANTS.items():
@@ -135,21 +153,11 @@ class Program(unittest.TestCase):
 
     @unittest.skipIf(torch is None, "needs PyTorch")
     def test_run(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "out.json"
-            run = bench(
-                "--device=cpu",
-                "--variants=none,alibi,softcap,rel-bias,head-bias,dense-bias,prefix",
-                "--dims=16",
-                "--lengths=40",
-                "--tokens=80",
-                "--heads-total=32",
-                "--rounds=2",
-                "--peers=math",
-                f"--json={path}",
-            )
-            self.assertEqual((run.returncode, run.stderr), (0, ""))
-            rows = json.loads(path.read_text())["rows"]
+        run, rows = bench_small(
+            "--variants=none,alibi,softcap,rel-bias,head-bias,dense-bias,prefix",
+            "--peers=math",
+        )
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(len(rows), 13)
         for row in rows:
             ours, peer = row["contenders"]["attn"], row["contenders"]["math"]
@@ -163,22 +171,10 @@ class Program(unittest.TestCase):
 
     @unittest.skipIf(torch is None, "needs PyTorch")
     def test_run_backward(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "out.json"
-            run = bench(
-                "--device=cpu",
-                "--backward",
-                "--variants=none,softcap,documents",
-                "--dims=16",
-                "--lengths=40",
-                "--tokens=80",
-                "--heads-total=32",
-                "--rounds=2",
-                "--peers=flash,fa3-det",
-                f"--json={path}",
-            )
-            self.assertEqual(run.returncode, 0, run.stderr)
-            rows = json.loads(path.read_text())["rows"]
+        run, rows = bench_small(
+            "--backward", "--variants=none,softcap,documents", "--peers=flash,fa3-det"
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(len(rows), 5)
         for row in rows:
             found = row["contenders"]
