@@ -93,28 +93,6 @@ static LogicalResult verifyPlaces(Operation *op) {
   return success();
 }
 
-static LogicalResult verifyElementwise(Operation *op) {
-  if (failed(verifyScalarOp(*op)))
-    return failure();
-  auto isPacked = [](Type type) {
-    std::optional<Fragment> fragment = Fragment::get(type);
-    return fragment && fragment->isPacked();
-  };
-  if (isa<arith::TruncFOp>(op))
-    return success();
-  for (Type type : op->getOperandTypes()) {
-    if (!isPacked(type))
-      continue;
-    if (!isa<arith::ExtFOp>(op))
-      return op->emitError("expects arithmetic in f32 on vectors of keys and "
-                           "queries, but got ")
-             << type;
-    if (!getElementTypeOrSelf(op->getResult(0).getType()).isF32())
-      return op->emitError("expects an extension to f32");
-  }
-  return success();
-}
-
 static LogicalResult verifyShuffle(vector::ShuffleOp op) {
   if (op.getV1VectorType().getRank() == 1 &&
       op.getV1VectorType() == op.getV2VectorType())
@@ -151,7 +129,7 @@ static LogicalResult verify(Operation *op) {
       .Default([](Operation *op) {
         return isa<hopper::HopperDialect>(op->getDialect())
                    ? success()
-                   : verifyElementwise(op);
+                   : verifyScalarOp(*op);
       });
 }
 

@@ -137,36 +137,6 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize partition @load threads(1) {
-    } partition @compute registers(240) {
-      %v = hopper.broadcast %x : f32 -> tensor<8x64xf32, #hopper.layout<accumulator>>
-      %h = arith.truncf %v : tensor<8x64xf32, #hopper.layout<accumulator>> to tensor<8x64xbf16, #hopper.layout<accumulator>>
-      // expected-error@+1 {{expects arithmetic in f32 on vectors of keys and queries, but got 'tensor<8x64xbf16, #hopper.layout<accumulator>>'}}
-      %s = arith.addf %h, %h : tensor<8x64xbf16, #hopper.layout<accumulator>>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @m {
-  gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize partition @load threads(1) {
-    } partition @compute registers(240) {
-      %v = hopper.broadcast %x : f32 -> tensor<8x64xf32, #hopper.layout<accumulator>>
-      %h = arith.truncf %v : tensor<8x64xf32, #hopper.layout<accumulator>> to tensor<8x64xbf16, #hopper.layout<accumulator>>
-      // expected-error@+1 {{expects an extension to f32}}
-      %s = arith.extf %h : tensor<8x64xbf16, #hopper.layout<accumulator>> to tensor<8x64xf64, #hopper.layout<accumulator>>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @m {
   gpu.func @f(%x: f64 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {

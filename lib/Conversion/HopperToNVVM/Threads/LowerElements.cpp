@@ -13,6 +13,46 @@ static bool isPacked(Type type) {
   return fragment && fragment->isPacked();
 }
 
+/// The two floats of 16 bits in each register, the lower half first.
+static Elements unpack(ThreadBuilder &b, ValueRange packed, Type element) {
+  auto pair = VectorType::get({2}, element);
+  Elements list;
+  for (Value bits : packed) {
+    Value both = LLVM::BitcastOp::create(b, pair, bits);
+    for (int64_t half : {0, 1})
+      list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(half)));
+  }
+  return list;
+}
+
+/// The inverse: two neighbours in one register.
+static Elements pack(ThreadBuilder &b, ValueRange halves) {
+  Elements list;
+  for (size_t e = 0; e < halves.size(); e += 2) {
+    Value both = LLVM::PoisonOp::create(
+        b, VectorType::get({2}, halves.front().getType()));
+    for (int64_t half : {0, 1})
+      both =
+          LLVM::InsertElementOp::create(b, both, halves[e + half], b.i32(half));
+    list.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), both));
+  }
+  return list;
+}
+
+/// What `make` gives for each element of an elementwise operation.
+static Elements mapScalars(Operation *op, ArrayRef<ValueRange> operands,
+                           ThreadBuilder &b,
+                           function_ref<Value(ValueRange)> make) {
+  SmallVector<Elements> unpacked(operands.size());
+  SmallVector<ValueRange> scalars(operands);
+  for (auto [number, type] : llvm::enumerate(op->getOperandTypes()))
+    if (isPacked(type))
+      scalars[number] = unpacked[number] =
+          unpack(b, operands[number], getElementTypeOrSelf(type));
+  Elements list = mapElements(scalars, make);
+  return isPacked(op->getResult(0).getType()) ? pack(b, list) : list;
+}
+
 //===----------------------------------------------------------------------===//
 // Values that many elements have
 //===----------------------------------------------------------------------===//
@@ -52,9 +92,10 @@ static Elements lowerBroadcast(hopper::BroadcastOp op,
                                                            : to.getRow(e);
   };
   Elements list;
-  for (int64_t e = 0, count = to.getNumRegisters(); e < count; ++e)
+  int64_t count = to.getNumRegisters() * (to.isPacked() ? 2 : 1);
+  for (int64_t e = 0; e < count; ++e)
     list.push_back(in.getSource()[select(e)]);
-  return list;
+  return to.isPacked() ? pack(b, list) : list;
 }
 
 //===----------------------------------------------------------------------===//
@@ -69,7 +110,7 @@ static FailureOr<Elements> lowerElementwise(Operation *op,
       op->hasTrait<OpTrait::ConstantLike>())
     return failure();
   Type type = getElementTypeOrSelf(op->getResult(0).getType());
-  return mapElements(operands, [&](ValueRange own) {
+  return mapScalars(op, operands, b, [&](ValueRange own) {
     return emitScalarOp(b, *op, own, type, b.kernel.accurateTanh);
   });
 }
@@ -80,10 +121,11 @@ static FailureOr<Elements> lowerSelect(arith::SelectOp op,
                                        ThreadBuilder &b) {
   if (getElementTypeOrSelf(op.getType()).isIndex())
     return failure();
-  return mapElements({in.getCondition(), in.getTrueValue(), in.getFalseValue()},
-                     [&](ValueRange own) -> Value {
-                       return b.select(own[0], own[1], own[2]);
-                     });
+  return mapScalars(op,
+                    {in.getCondition(), in.getTrueValue(), in.getFalseValue()},
+                    b, [&](ValueRange own) -> Value {
+                      return b.select(own[0], own[1], own[2]);
+                    });
 }
 
 /// x * (y + c) as x * c + x * y, of which the last product is the same for many
@@ -124,35 +166,25 @@ static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
 // Floats of 16 bits
 //===----------------------------------------------------------------------===//
 
-/// The two floats of 16 bits in each register as f32, the lower half first.
+/// A bf16 is the upper half of an f32.
 static FailureOr<Elements>
 lowerExtension(arith::ExtFOp op, Operands<arith::ExtFOp> in, ThreadBuilder &b) {
-  if (!isPacked(op.getIn().getType()))
+  if (!isPacked(op.getIn().getType()) ||
+      !getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
+      !getElementTypeOrSelf(op.getType()).isF32())
     return failure();
-  Type element = getElementTypeOrSelf(op.getIn().getType());
-  auto pair = VectorType::get({2}, element);
   Elements list;
-  for (Value packed : in.getIn()) {
-    if (element.isBF16()) {
-      // The upper half of a float.
-      for (Value bits : {b.shl(packed, 16), b.andI(packed, 0xFFFF0000)})
-        list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
-      continue;
-    }
-    Value both = LLVM::BitcastOp::create(b, pair, packed);
-    for (int64_t half : {0, 1})
-      list.push_back(LLVM::FPExtOp::create(
-          b, b.getF32Type(),
-          LLVM::ExtractElementOp::create(b, both, b.i32(half))));
-  }
+  for (Value packed : in.getIn())
+    for (Value bits : {b.shl(packed, 16), b.andI(packed, 0xFFFF0000)})
+      list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
   return list;
 }
 
-/// Two neighbouring floats in one register, the first in the lower half.
+/// Two neighbours are rounded by one instruction.
 static FailureOr<Elements> lowerRounding(arith::TruncFOp op,
                                          Operands<arith::TruncFOp> in,
                                          ThreadBuilder &b) {
-  if (!isPacked(op.getType()))
+  if (!isPacked(op.getType()) || !getElementTypeOrSelf(op.getIn()).isF32())
     return failure();
   Type element = getElementTypeOrSelf(op.getType());
   ValueRange source = in.getIn();

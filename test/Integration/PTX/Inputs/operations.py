@@ -257,6 +257,8 @@ def _add_floats(table):
     }
     for operation, function in unary.items():
         table[f"{operation}.f32"] = (("f32",), function)
+    for operation in "neg", "abs":
+        table[f"{operation}.f16"] = (("f16",), unary[operation])
 
 
 def _add_conversions(table):
