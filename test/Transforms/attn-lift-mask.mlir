@@ -205,6 +205,37 @@ func.func @chained(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %lo: tensor<?
 
 // -----
 
+// Values that have no interval and meet are computed once, where they have met,
+// and not each on its own: the bits that are set in i, times i, with i.
+
+// CHECK-LABEL: func @joined
+// CHECK:      tiles(%{{.*}}, %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]]) {
+// CHECK:        %[[MIN:.*]], %[[MAX:.*]] = attn.range_over (%[[I:.*]] = %[[I0]] to %[[I1]]) : index {
+// CHECK-NEXT:     %[[BITS:.*]] = math.ctpop %[[I]] : index
+// CHECK-NEXT:     %[[X:.*]] = arith.muli %[[BITS]], %[[I]] : index
+// CHECK-NEXT:     %[[Y:.*]] = arith.xori %[[X]], %[[I]] : index
+// CHECK-NEXT:     attn.yield %[[Y]] : index
+// CHECK-NEXT:   }
+// CHECK-NOT:    attn.range_over
+// CHECK:        %[[MAY:.*]] = arith.cmpi sge, %[[LAST:.*]], %[[MIN]] : index
+// CHECK-NEXT:   %[[MUST:.*]] = arith.cmpi sge, %[[J0]], %[[MAX]] : index
+// CHECK-NEXT:   attn.yield %[[MAY]], %[[MUST]] : i1, i1
+func.func @joined(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %bits = math.ctpop %i : index
+        %x = arith.muli %bits, %i : index
+        %y = arith.xori %x, %i : index
+        %p = arith.cmpi sle, %y, %j : index
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
 // What has no form on tiles and depends on both positions makes the mask be
 // evaluated: on a dense mask, on floats of both; not beyond what is known, here
 // that keys are not behind the query.

@@ -1,6 +1,7 @@
 // Kernels in front find what tiles need: for each query of a tile the first key
 // that its document sees, and for each pair whether their documents see each
-// other.
+// other. Powers of a position, each a chain of products and choices, are computed
+// for each position once.
 
 // REQUIRES: numpy
 // UNSUPPORTED: sanitizer
@@ -10,6 +11,7 @@
 // RUN: %python %S/Inputs/run_kernel.py %t/chained.mlir --arg=q=randn:2x1x150x64 --arg=id="randint(0,5)" --arg=first="randint(0,150):5"
 // RUN: %python %S/Inputs/run_kernel.py %t/pairs.mlir --blocks 2 --arg=q=randn:1x2x640x64 --arg=id=%t.id.npy --arg=see=%t.see.npy
 // RUN: %python %S/Inputs/run_kernel.py %t/pairs.mlir --arg=q=randn:2x1x1x64 --arg=id="randint(0,5)" --arg=see=%t.see.npy
+// RUN: %python %S/Inputs/run_kernel.py %t/powers.mlir --arg=q=randn:1x1x70x64
 
 //--- chained.mlir
 !t = tensor<?x?x?x64xbf16>
@@ -56,6 +58,29 @@ func.func @pairs(%q: !t, %k: !t, %v: !t, %id: tensor<?xi32>, %see: tensor<5x5xi1
         %y = tensor.extract %w[%j] : tensor<?xi32>
         %other = arith.index_cast %y : i32 to index
         %p = tensor.extract %m[%mine, %other] : tensor<5x5xi1>
+        attn.yield %p : i1
+      }
+  return %o : !t
+}
+
+//--- powers.mlir
+!t = tensor<?x?x?x64xbf16>
+
+func.func @powers(%q: !t, %k: !t, %v: !t) -> (!t {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : !t
+  %h = tensor.dim %q, %c1 : !t
+  %s = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%b, %h, %s) : !t
+  %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      mask(%b0, %h0, %i, %j) {
+        %x = math.ipowi %i, %i : index
+        %y = math.ipowi %j, %j : index
+        %c = arith.constant 48 : index
+        %z = arith.shrsi %x, %c : index
+        %p = arith.cmpi sle, %z, %y : index
         attn.yield %p : i1
       }
   return %o : !t

@@ -51,6 +51,8 @@ MaskLifter::Ternary MaskLifter::lift() {
 }
 
 bool MaskLifter::isKnown(Value value) const {
+  if (uncomputed.contains(value))
+    return true;
   if (!value.getType().isInteger(1))
     return intervals.contains(value);
   auto found = ternaries.find(value);
@@ -62,16 +64,38 @@ bool MaskLifter::isKnown(Value value) const {
 void MaskLifter::visit(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return;
-  visitKnown(op);
+  bool isComputed = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return computed.contains(operand);
+  });
+  if (isComputed)
+    computed.insert_range(op->getResults());
+  if (!isComputed || !joinsValues(op))
+    visitKnown(op);
   for (Value result : op->getResults()) {
     bool isTernary = result.getType().isInteger(1);
     if ((!isTernary && !isNumber(result.getType())) || isKnown(result))
       continue;
-    if (values.dependsOnQuery(result) && values.dependsOnKey(result))
+    if (values.dependsOnQuery(result) && values.dependsOnKey(result)) {
       hasUnknownPairs = true;
-    else if (op->getParentRegion() == &values.getRegion())
-      liftOver(result);
+    } else if (op->getParentRegion() == &values.getRegion()) {
+      uncomputed.insert(result);
+      computed.insert(result);
+    }
   }
+}
+
+bool MaskLifter::joinsValues(Operation *op) const {
+  if (op->getParentRegion() != &values.getRegion() ||
+      op->getNumRegions() != 0 ||
+      llvm::any_of(op->getResults(), [&](Value result) {
+        return values.dependsOnQuery(result) && values.dependsOnKey(result);
+      }))
+    return false;
+  llvm::SmallDenseSet<Value> operands;
+  for (Value operand : op->getOperands())
+    if (values.dependsOnQuery(operand) || values.dependsOnKey(operand))
+      operands.insert(operand);
+  return operands.size() > 1;
 }
 
 void MaskLifter::visitKnown(Operation *op) {
@@ -171,11 +195,13 @@ MaskLifter::Interval MaskLifter::getAny(Value value) {
 }
 
 MaskLifter::Interval MaskLifter::getInterval(Value value) {
+  liftOver(value);
   auto found = intervals.find(value);
   return found == intervals.end() ? getAny(value) : found->second;
 }
 
 MaskLifter::Ternary MaskLifter::getTernary(Value value) {
+  liftOver(value);
   auto found = ternaries.find(value);
   return found == ternaries.end() ? getUnknown() : found->second;
 }

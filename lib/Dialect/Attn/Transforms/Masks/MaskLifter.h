@@ -49,6 +49,9 @@ private:
   void visit(Operation *op);
   void visitKnown(Operation *op);
   bool isKnown(Value value) const;
+  /// Whether several values meet in an operation that depends on the query
+  /// alone, or the key alone.
+  bool joinsValues(Operation *op) const;
   /// Copies an operation that is the same for the whole tile.
   void copy(Operation *op);
   /// Notes that `value` is `copied` for the whole tile.
@@ -91,7 +94,8 @@ private:
     return {arith.negate(a.must), arith.negate(a.may)};
   }
   // MaskLifterPositions.cpp
-  /// Computes a value for each position of the tile that it depends on.
+  /// Computes a value of `uncomputed` for each position of the tile that it
+  /// depends on.
   void liftOver(Value value);
   Ternary evaluate(Ternary lifted);
   /// An attn.range_over of `value`, over what it depends on, with keys up to
@@ -108,6 +112,12 @@ private:
   IRMapping copies;
   llvm::DenseMap<Value, Interval> intervals;
   llvm::DenseMap<Value, Ternary> ternaries;
+  /// Values to be computed for each position, once their interval is asked for.
+  llvm::DenseSet<Value> uncomputed;
+  /// What is computed so, and what follows from it. Where it meets another
+  /// value, the result is computed in its turn: that costs no more than
+  /// computing the operand, and is exact.
+  llvm::DenseSet<Value> computed;
   /// Whether something that depends on both the query and the key has no form.
   bool hasUnknownPairs = false;
 };

@@ -42,6 +42,8 @@ RangeOverOp MaskLifter::emitRangeOver(Value value, Value keyEnd) {
 }
 
 void MaskLifter::liftOver(Value value) {
+  if (!uncomputed.erase(value))
+    return;
   RangeOverOp range =
       emitRangeOver(value, builder.getInsertionBlock()->getArgument(5));
   if (value.getType().isInteger(1))
