@@ -176,8 +176,11 @@ bool TileLowering::isReadAfter(Value value, Operation *reader, Value stored) {
 Value TileLowering::getOverwritable(Value value, Operation *reader,
                                     Value stored) {
   SmallVector<Value> worklist = {value};
+  DenseSet<Value> done;
   while (!worklist.empty()) {
     Value current = worklist.pop_back_val();
+    if (!done.insert(current).second)
+      continue;
     Value buffer = buffers.lookup(current);
     // A tile from outside of the block is read again by another run of it.
     if (buffer && current.getType() == value.getType() &&
