@@ -529,3 +529,26 @@ func.func @remainder(%q: tensor<?x4x?x8xf32>, %n: index, %o: tensor<?x4x?x8xf32>
       }
   return %r, %t : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>
 }
+
+// -----
+
+// A key is compared with an integer of any size that depends on it, not with
+// their difference, which may overflow.
+
+// CHECK-LABEL: func @wide(
+// CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]]) {
+// CHECK-NEXT:   %[[X:.*]] = arith.muli %[[I]], %[[J]] : index
+// CHECK-NEXT:   %[[Y:.*]] = arith.muli %[[X]], %[[X]] : index
+// CHECK-NEXT:   %[[P:.*]] = arith.cmpi sle, %[[J]], %[[Y]] : index
+// CHECK-NEXT:   attn.yield %[[P]] : i1
+func.func @wide(%q: tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      outs(%q : tensor<2x4x?x8xf32>)
+      mask(%b, %h, %i, %j) {
+        %x = arith.muli %i, %j : index
+        %y = arith.muli %x, %x : index
+        %p = arith.cmpi sge, %y, %j : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<2x4x?x8xf32>
+}

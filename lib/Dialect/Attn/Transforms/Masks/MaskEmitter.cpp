@@ -156,6 +156,16 @@ SmallVector<MaskEmitter::Term> MaskEmitter::takeSubject(LinearForm &rest) {
   for (Term term : rest.terms)
     if (values.dependsOnKey(term.first))
       subject.push_back(term);
+  // A difference of integers of any size may overflow: they are compared as
+  // they are.
+  if (subject.size() > 1 && llvm::any_of(subject, [&](Term term) {
+        return !isBounded(values.getRange(term.first));
+      })) {
+    auto found = llvm::find_if(subject, [&](Term term) {
+      return isBounded(values.getRange(term.first));
+    });
+    subject = {found == subject.end() ? subject.front() : *found};
+  }
   if (subject.empty()) {
     // What is limited otherwise may be of any size; a query is the first term.
     auto found = llvm::find_if(rest.terms, [&](Term term) {
