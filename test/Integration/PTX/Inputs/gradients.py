@@ -138,7 +138,7 @@ _VARIANTS = {
 }
 
 
-def _program(variant, shape, wrt, attributes):
+def get_program(variant, shape, wrt, attributes=""):
     captures, mask, score, adjoint = _VARIANTS[variant]
     names = "".join(f", %{name}" for name, _ in captures)
     regions = ""
@@ -267,9 +267,8 @@ def _check(name, found, expected):
     return error
 
 
-def _execute(program, variant, options, sizes, seed):
-    """The largest error of a gradient, over its largest element."""
-    draw = numpy.random.default_rng(seed)
+def draw_inputs(variant, options, sizes, draw):
+    """Inputs as arrays by name, and the gradients in float64 that are asked for."""
     batches, key_batches, queries, keys = sizes
     heads, key_heads = options.heads, options.key_heads
 
@@ -299,19 +298,25 @@ def _execute(program, variant, options, sizes, seed):
     arrays["o"] = operations.to_bf16(o.astype("f4"))
     arrays["lse"], arrays["do"] = lse.astype("f4"), packed[3]
     arrays.update((name, captures[name].astype(types[name])) for name in names)
-    expected = {name: expected[name] for name in options.wrt.split(",")}
+    return arrays, {name: expected[name] for name in options.wrt.split(",")}
+
+
+def _execute(program, variant, options, sizes, seed):
+    """The largest error of a gradient, over its largest element."""
+    draw = numpy.random.default_rng(seed)
+    arrays, expected = draw_inputs(variant, options, sizes, draw)
     bits = None
     for order in draw.integers(1 << 31, size=options.repeats):
-        found, sums = _launch(program, arrays, expected, order, options.gap)
-        worst = max(_check(name, found[name], expected[name]) for name in found)
+        worst, sums, _ = run(program, arrays, expected, order, options.gap)
         if bits is not None and sums != bits:
             raise ptx.PtxError("sums differ in another order")
         bits = sums
     return worst
 
 
-def _launch(program, arrays, expected, order, gap):
-    """Gradients, and the bytes of dq before it is scaled and rounded."""
+def run(program, arrays, expected, order, gap=0, late=1.0):
+    """The largest error of a gradient, the bytes of dq before it is scaled and
+    rounded, and the main kernel."""
     launch = launches.Launch(program)
     for name, array in arrays.items():
         launch.add_tensor(name, array, gap if array.ndim == 4 else 0)
@@ -323,16 +328,17 @@ def _launch(program, arrays, expected, order, gap):
         # What is between rows counts as written, and nobody may.
         region.writable[:], region.defined[:] = region.defined, ~region.defined
     launch.add_tables()
-    grid.run(launch, order, late=1.0)
-    found = {}
+    kernel = grid.run(launch, order, late=late)
+    worst = 0
     for name, region in regions.items():
         shape = expected[name].shape
         rows = region.values(numpy.dtype("u2"), (*shape[:-1], shape[-1] + gap))
-        found[name] = operations.from_bf16(rows[..., : shape[-1]]).astype("f8")
+        found = operations.from_bf16(rows[..., : shape[-1]]).astype("f8")
+        worst = max(worst, _check(name, found, expected[name]))
     # (batch, head, block, and two of the block).
     tables = launch.operands[len(arrays) + len(expected) :]
     sums = [x for x in tables if len(x.shape) == 5 and x.shape[-1] > 2]
-    return found, [x.region.bytes.tobytes() for x in sums]
+    return worst, [x.region.bytes.tobytes() for x in sums], kernel
 
 
 def run_sizes(text, options, execute):
@@ -381,7 +387,7 @@ def main():
         "value_dim": options.value_dim,
     }
     attributes = " attributes {nondeterministic}" if options.nondeterministic else ""
-    text = _program(options.variant, shape, options.wrt.split(","), attributes)
+    text = get_program(options.variant, shape, options.wrt.split(","), attributes)
     if options.save_program:
         with open(options.save_program, "w") as file:
             file.write(text)

@@ -4,11 +4,16 @@ that the interpreter finds each error, and calls it by its name.
 Usage: mutants.py SHARD/SHARDS
 """
 
+import argparse
 import re
 import sys
 import typing
 
+import numpy
+
 import cases_of_kernels
+import gradients
+import launch as launches
 import layouts
 import shards
 from programs import Case
@@ -30,6 +35,8 @@ class Test(typing.NamedTuple):
     is_persistent: bool = True
     # Names of mutations that change nothing.
     equal: tuple = ()
+    # Of gradients, with heads of so many columns.
+    gradients: int = 0
 
 
 TESTS = [
@@ -49,6 +56,16 @@ TESTS = [
         # No tensor engine copies to shared memory.
         equal=("barrier not fenced",),
     ),
+    # Rows of log-sum-exps and deltas, which threads read where copies write.
+    Test(
+        "causal",
+        "#hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 216,"
+        " head_swizzle = 32, in_flight = 1,"
+        " order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red]>",
+        (1, 1, 1, 130, 64),
+        is_persistent=False,
+        gradients=64,
+    ),
 ]
 # In which order warps run, and how late copies are.
 _RUNS = [(0, 1.0), (1, 0.5), (2, 0.0)]
@@ -59,7 +76,7 @@ _UNDER_WAY = "is a (result|factor) of a product under way|ends before its produc
 _OVER = r"gets more than \d+ arrivals"
 _NOBODY = "that nobody wrote"
 _BYTES = r"bytes more than it expects|expects \d+ bytes"
-_VALUES = "max error|NaN or infinite"
+_VALUES = "max error|NaN or infinite|d[qkv]: error"
 
 
 class Mutation(typing.NamedTuple):
@@ -112,7 +129,7 @@ _EXPECT = r"mbarrier\.arrive\.expect_tx"
 _TRY = r"mbarrier\.try_wait"
 _INIT = r"mbarrier\.init"
 _WAIT = r"wgmma\.wait_group"
-_LOAD = r"cp\.async\.bulk\.tensor.*mbarrier"
+_LOAD = r"cp\.async\.bulk\..*mbarrier"
 _PHASES = f"{_STUCK}|{_RACE}|{_NOBODY}|{_OVER}|overrun|ends while"
 MUTATIONS = [
     Mutation("arrival left out", _ARRIVE, _STUCK),
@@ -206,10 +223,35 @@ def _find_error(setting, compiled):
     return None
 
 
-def _check(test):
+class _Gradients:
+    """Gradients of a variant, with their inputs."""
+
+    def __init__(self, test):
+        batches, heads, key_heads, *lengths = test.sizes
+        shape = {"heads": heads, "key_heads": key_heads}
+        shape.update(dim=test.gradients, value_dim=test.gradients)
+        text = gradients.get_program(test.variant, shape, "qkv")
+        self.compiled = launches.Program(text, test.schedule)
+        options = argparse.Namespace(wrt="q,k,v", **shape)
+        sizes = (batches, batches, *lengths)
+        draw = numpy.random.default_rng(0)
+        self._inputs = gradients.draw_inputs(test.variant, options, sizes, draw)
+
+    def run(self, compiled, seed, blocks, late=1.0):
+        return gradients.run(compiled, *self._inputs, seed, late=late)[2]
+
+
+def _prepare(test):
+    if test.gradients:
+        setting = _Gradients(test)
+        return setting, setting.compiled
     case = Case(layouts.VARIANTS[test.variant], "bf16", 64, 64, *test.sizes)
     compiled = cases_of_kernels.compile_case(case, test.schedule)
-    setting = cases_of_kernels.Setting(case)
+    return cases_of_kernels.Setting(case), compiled
+
+
+def _check(test):
+    setting, compiled = _prepare(test)
     used = setting.run(compiled, 0, blocks=1).used
     entry = compiled.entry(compiled.name)
     problems = []
