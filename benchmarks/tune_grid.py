@@ -14,6 +14,7 @@ is told, and the others go on.
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -99,18 +100,21 @@ def compare(tools, case, program, baseline, runs):
 
 
 def make_cases(args):
-    for dim in args.dims:
-        for mask in args.masks:
-            for length in args.lengths:
-                yield variants.Case(
-                    variant="none",
-                    mask=mask,
-                    dtype=args.dtype,
-                    batch=max(1, args.tokens // length),
-                    heads=max(1, args.columns // dim),
-                    length=length,
-                    dim=dim,
-                )
+    cells = itertools.product(args.dims, args.variants, args.masks, args.lengths)
+    for dim, variant, mask, length in cells:
+        yield variants.Case(
+            variant=variant,
+            mask=mask,
+            dtype=args.dtype,
+            batch=max(1, args.tokens // length),
+            heads=max(1, args.columns // dim),
+            length=length,
+            dim=dim,
+        )
+
+
+def get_name(case):
+    return case.mask if case.variant == "none" else f"{case.variant} {case.mask}"
 
 
 def main(arguments=None):
@@ -130,6 +134,12 @@ def main(arguments=None):
     parser.add_argument(
         "--masks", type=lambda t: t.split(","), default=["full", "causal", "window"]
     )
+    parser.add_argument(
+        "--variants",
+        type=lambda t: t.split(","),
+        default=["none"],
+        help="of attn_bench that read no captures",
+    )
     parser.add_argument("--lengths", type=numbers, default=[1024, 2048, 4096, 8192])
     parser.add_argument("--tokens", type=int, default=16384)
     parser.add_argument("--columns", type=int, default=2048, help="heads times D")
@@ -143,6 +153,10 @@ def main(arguments=None):
         parser.error("expects more than 0 seconds")
     if args.write and not args.write.parent.is_dir():
         parser.error(f"expects a folder to write '{args.write}' in; name another file")
+    for variant in args.variants:
+        known = variants.VARIANTS.get(variant)
+        if known is None or known.captures:
+            parser.error(f"expects a variant without captures, but got '{variant}'")
     args.out.mkdir(parents=True, exist_ok=True)
     tools = Tools(args.bin, args.target)
     database = args.out / "tuning.db"
@@ -157,8 +171,9 @@ def main(arguments=None):
         start = time.monotonic()
         share = (end - start) / (len(cases) - number)
         budget = max(share - besides, 1.0)
-        program = write(args.out / f"{case.mask}-{case.dim}.mlir", case, "")
-        name = f"| {case.dim} | {case.mask} | {case.length} |"
+        stem = get_name(case).replace(" ", "-")
+        program = write(args.out / f"{stem}-{case.dim}.mlir", case, "")
+        name = f"| {case.dim} | {get_name(case)} | {case.length} |"
         try:
             schedule, tried = tune(tools, case, program, database, budget)
             times = None
