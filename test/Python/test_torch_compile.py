@@ -91,6 +91,31 @@ class Compiled(unittest.TestCase):
             torch.testing.assert_close(compiled(x, window), model(x, window))
         self.assertLessEqual(counter.frame_count, 4)
 
+    def test_what_functions_compute_of_lengths(self):
+        """A number that the graph of a function computes is a symbol, too."""
+
+        def model(q, documents):
+            def mask_mod(b, h, i, j):
+                last = documents.shape[0] - 1
+                return documents[i.clamp(0, last)] == documents[j.clamp(max=last)]
+
+            def score_mod(s, b, h, i, j):
+                return s + j / (documents.shape[0] + 1) - (documents.shape[0] - 2 > i)
+
+            length = q.shape[2]
+            mask = ours.create_block_mask(mask_mod, None, None, length, length, "cpu")
+            return flex_attention(q, q, q, score_mod, mask)
+
+        compiled, counter = self.compile(model)
+        for length in (20, 24, 31):
+            q = torch.randn(1, 2, length, 8, requires_grad=True)
+            documents = torch.arange(length) // 7
+            out, expected = (f(q, documents) for f in (compiled, model))
+            torch.testing.assert_close(out, expected)
+            grads = (torch.autograd.grad(x.sin().sum(), q)[0] for x in (out, expected))
+            torch.testing.assert_close(*grads)
+        self.assertEqual(counter.frame_count, 2)
+
     def test_all_lengths_are_dynamic(self):
         """Head dimensions are guards, as types of programs have them."""
         model = Model()

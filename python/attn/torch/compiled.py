@@ -108,14 +108,24 @@ class _Inputs:
     def traced(self, recorder, numbers):
         """The inputs for a call of the function. `numbers` gets scalars of the
         program, with their values."""
+
+        def scalar(value, variable):
+            kind = float if isinstance(value, (float, torch.SymFloat)) else int
+            hint = value if isinstance(value, kind) else kind(value.node.hint)
+            number = recorder.scalar(hint, variable=variable)
+            numbers.append((recorder.ops[number - recorder._arguments][1], value))
+            return number
+
+        def symbol(value):
+            # What the graph computes of lengths, such as one minus 1.
+            if not isinstance(value, (torch.SymInt, torch.SymFloat)):
+                return None
+            return scalar(value, ("symbol", str(value)))
+
+        recorder.symbol = symbol
         for position, value in enumerate(self._values):
             if not isinstance(value, torch.Tensor):
-                kind = float if isinstance(value, (float, torch.SymFloat)) else int
-                hint = value if isinstance(value, kind) else kind(value.node.hint)
-                number = recorder.scalar(hint, variable=(self._name, position))
-                slot = recorder.ops[number - recorder._arguments][1]
-                numbers.append((slot, value))
-                yield Scalar(recorder, number)
+                yield Scalar(recorder, scalar(value, (self._name, position)))
             elif value.dim() == 0:
                 # Its contents are not known here.
                 yield Table(recorder, value)._element(())

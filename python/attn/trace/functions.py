@@ -45,6 +45,9 @@ def operand(recorder, value, position=None, positive=False):
         return proxy.Scalar(recorder, recorder.number(kind(value), position, positive))
     if isinstance(value, (list, tuple)):
         return FUNCTIONS["stack"](recorder, value)
+    symbol = recorder.symbol and recorder.symbol(value)
+    if symbol is not None:
+        return proxy.Scalar(recorder, symbol)
     noted = len(recorder.computed)
     number = _number(value)
     # Its kind and its contents are known where it was captured. What was computed

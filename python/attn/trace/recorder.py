@@ -145,6 +145,9 @@ class Recorder:
         self._kept = other._kept if other else []
         # What PyTorch has computed meanwhile of captured tensors, as Calls.
         self.computed = other.computed if other else []
+        # Where a graph has symbols for numbers: the number of a value that is one,
+        # or None.
+        self.symbol = None
         # The library, by its name, whose types values say that they have, and
         # the device where they say they are.
         self.namespace = namespace
