@@ -93,8 +93,8 @@ private:
   EntryPoint entryPoint;
   /// Of a GPU.
   std::shared_ptr<const mlir::attn::ScheduleTable> schedules;
-  /// Which of several attentions is compiled for a GPU.
-  unsigned launch = 0;
+  /// Which of several launches is compiled for a GPU, and how many there are.
+  unsigned launch = 0, numLaunches = 1;
   /// Whether the program is verified behind each pass, and not only behind each
   /// stage.
   bool verifiesPasses = true;

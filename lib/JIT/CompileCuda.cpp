@@ -173,7 +173,7 @@ getPartNames(llvm::ArrayRef<Candidate> candidates) {
   return names;
 }
 
-/// Compiles one attention of a module, as the only launch of a program.
+/// Compiles one launch of a module, as the only one of a program.
 llvm::Expected<KernelPackage>
 Compilation::compileLaunch(mlir::ModuleOp module,
                            DiagnosticCollector &diagnostics,
@@ -181,7 +181,9 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   using Kind = Candidate::Kind;
   auto dumpPart = [&](llvm::StringRef name) {
     if (options.dumpPart)
-      options.dumpPart(name);
+      options.dumpPart(
+          launch == 0 ? name.str()
+                      : ("launch-" + llvm::Twine(launch) + "-" + name).str());
   };
   // What does not depend on a schedule, once.
   dumpPart("program");
@@ -194,6 +196,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   if (llvm::Error error = runStages(stages.take_front(kNumProgramStages),
                                     pipeline, module, diagnostics, tracker))
     return error;
+  numLaunches = getNumLaunches(module);
   std::vector<CudaForm> forms =
       getCudaForms(module, options, *schedules, launch);
   for (CudaForm &form : forms) {
@@ -388,24 +391,6 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       return makeCompileError("error: " + llvm::toString(table.takeError()));
     schedules = std::move(*table);
   }
-  auto count = [&] {
-    unsigned number = 0;
-    module.walk([&](mlir::attn::AttentionLikeOpInterface) { ++number; });
-    return number;
-  };
-  if (count() < 2)
-    return compileLaunch(module, diagnostics, tracker);
-  // As the pipeline will see them, without those of other functions.
-  if (!selectEntry(module, options))
-    return diagnostics.takeError("the program has no entry");
-  auto simplify = [](mlir::OpPassManager &passes) {
-    passes.addPass(mlir::createInlinerPass({}, [](mlir::OpPassManager &) {}));
-    passes.addPass(mlir::createSymbolDCEPass());
-    passes.addPass(mlir::createCSEPass());
-  };
-  if (llvm::Error error = runPasses("tensor", simplify, module, diagnostics))
-    return error;
-  unsigned numLaunches = count();
   auto compileNext = [&] {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
     return compileLaunch(*copy, diagnostics, tracker);

@@ -1,6 +1,7 @@
 //===- CudaCandidates.cpp - The schedules to try for a program ------------===//
 
 #include "CudaCandidates.h"
+#include "attn/Conversion/AttnToHopper/Launches.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
@@ -29,14 +30,34 @@ getAttentions(mlir::ModuleOp module) {
   return attentions;
 }
 
+/// The launches of a module behind the stage "program".
+static llvm::SmallVector<mlir::DestinationStyleOpInterface>
+getLaunches(mlir::ModuleOp module) {
+  llvm::SmallVector<mlir::DestinationStyleOpInterface> launches;
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    if (function.isPublic() && !function.isExternal() &&
+        !function->hasAttr(mlir::attn::kConstraintsAttrName))
+      llvm::append_range(launches, mlir::attn::getLaunches(function));
+  return launches;
+}
+
+unsigned attn::getNumLaunches(mlir::ModuleOp module) {
+  return std::max<size_t>(getLaunches(module).size(), 1);
+}
+
 std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
                                          const CompileOptions &options,
                                          const ScheduleTable &table,
                                          unsigned launch) {
   std::vector<CudaForm> forms;
+  auto launches = getLaunches(module);
   auto attentions = getAttentions(module);
-  if (attentions.size() > 1 && launch < attentions.size())
-    attentions = {attentions[launch]};
+  if (launches.size() > 1 && launch < launches.size()) {
+    attentions.clear();
+    if (auto op = llvm::dyn_cast<AttentionLikeOpInterface>(
+            launches[launch].getOperation()))
+      attentions.push_back(op);
+  }
   SparsityForm form = *mlir::attn::parseSparsityForm(options.sparsity);
   bool isFree = attentions.size() == 1 && !attentions[0]->hasAttr("schedule");
   auto withLists = llvm::find_if(attentions, mlir::attn::hasKeyLists);

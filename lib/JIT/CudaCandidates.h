@@ -27,8 +27,11 @@ struct CudaForm {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
+/// How many launches a program has behind the stage "program".
+unsigned getNumLaunches(mlir::ModuleOp module);
+
 /// The forms that kernels are made of for a program at the tensor level, which
-/// is marked where it is to be dense. Of several attentions, that of a launch.
+/// is marked where it is to be dense. Of several launches, that of one.
 std::vector<CudaForm> getCudaForms(mlir::ModuleOp module,
                                    const CompileOptions &options,
                                    const mlir::attn::ScheduleTable &table,

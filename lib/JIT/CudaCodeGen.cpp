@@ -269,6 +269,29 @@ static llvm::Error describeLoop(mlir::LLVM::LLVMFuncOp function,
   return llvm::Error::success();
 }
 
+static llvm::Error describeScratch(mlir::LLVM::LLVMFuncOp function,
+                                   CudaKernel &kernel) {
+  auto scratch =
+      function->getAttrOfType<mlir::DictionaryAttr>(hopper::kScratchAttrName);
+  if (scratch && !readTables(scratch, kernel.firstScratch, kernel.scratch))
+    return reject(hopper::kScratchAttrName);
+  return llvm::Error::success();
+}
+
+/// Of a loop over elements alone: what a variant has without a kernel.
+static llvm::Error describeLoopsAlone(mlir::LLVM::LLVMFuncOp loop,
+                                      CudaKernel &kernel) {
+  kernel.variant.schedule = "elements";
+  kernel.variant.tileRows = 1;
+  cuda::GridInfo &grid = kernel.grid;
+  grid.batchDim = grid.headDim = grid.rowDim = grid.keyDim = -1;
+  grid.keyOperand = grid.operand;
+  std::vector<cuda::Param> params;
+  if (llvm::Error error = describeCode(loop, params, kernel.variant.threads))
+    return error;
+  return describeScratch(loop, kernel);
+}
+
 /// Reads all but the code from the attributes that attn-hopper-lower leaves.
 static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
                                   CudaKernel &kernel) {
@@ -280,10 +303,8 @@ static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
           hopper::kTablesAttrName))
     if (!readTables(tables, variant.firstTable, variant.tables))
       return reject(hopper::kTablesAttrName);
-  if (auto scratch = function->getAttrOfType<mlir::DictionaryAttr>(
-          hopper::kScratchAttrName))
-    if (!readTables(scratch, kernel.firstScratch, kernel.scratch))
-      return reject(hopper::kScratchAttrName);
+  if (llvm::Error error = describeScratch(function, kernel))
+    return error;
   auto shared =
       function->getAttrOfType<mlir::IntegerAttr>(hopper::kSharedBytesAttrName);
   if (!shared)
@@ -421,13 +442,15 @@ llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
       return makeCompileError("error: expects one kernel for a GPU");
     function = candidate;
   }
-  if (!function)
+  if (!function && loops.empty())
     return makeCompileError("error: expects one kernel for a GPU");
   CudaKernel kernel;
   kernel.target = mlir::attn::getTarget(module);
-  if (llvm::Error error = describeKernel(function, kernel))
+  if (llvm::Error error = function ? describeKernel(function, kernel)
+                                   : describeLoopsAlone(loops.front(), kernel))
     return error;
-  kernel.variant.entry = makeKernelName(function.getName());
+  if (function)
+    kernel.variant.entry = makeKernelName(function.getName());
   for (mlir::LLVM::LLVMFuncOp prologue : prologues) {
     cuda::PrologueKernel &info = kernel.variant.prologues.emplace_back();
     if (llvm::Error error = describeCode(prologue, info.params, info.threads))

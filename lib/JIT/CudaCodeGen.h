@@ -33,7 +33,8 @@ struct CudaKernel {
   mlir::attn::TargetAttr target;
 };
 
-/// Translates the one kernel of a module in the LLVM and NVVM dialects.
+/// Translates the kernel of a module in the LLVM and NVVM dialects, and those
+/// around it, or loops alone.
 llvm::Expected<CudaKernel> translateKernel(mlir::gpu::GPUModuleOp module,
                                            const CompileOptions &options,
                                            StageRunner runStage);

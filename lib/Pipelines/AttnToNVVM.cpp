@@ -27,6 +27,9 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
+  // Attentions that are the same are one launch.
+  pm.addPass(createCSEPass());
+  pm.addPass(createAttnHopperElementLoopsPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
 }

@@ -1,11 +1,14 @@
-//===- HopperSelectLaunch.cpp - One attention of several ------------------===//
+//===- HopperSelectLaunch.cpp - One launch of several ---------------------===//
 //
-// A launch computes one attention, or the gradients of one, in memory of the
-// caller. So what another launch needs of it is there when that runs.
+// A launch computes one attention, the gradients of one, or the elements of a
+// tensor, in memory of the caller. So what another launch needs of it is there
+// when that runs.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Kernels/ElementLoops.h"
 #include "Kernels/WarpLoops.h"
+#include "attn/Conversion/AttnToHopper/Launches.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -20,8 +23,19 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Makes an argument of each new tensor that an attention computes for others,
-/// in the order of the attentions.
+SmallVector<DestinationStyleOpInterface>
+mlir::attn::getLaunches(func::FuncOp function) {
+  SmallVector<DestinationStyleOpInterface> launches;
+  function.walk([&](Operation *op) {
+    auto loop = dyn_cast<scf::ForallOp>(op);
+    if (isa<AttentionLikeOpInterface>(op) || (loop && isElementLoop(loop)))
+      launches.push_back(cast<DestinationStyleOpInterface>(op));
+  });
+  return launches;
+}
+
+/// Makes an argument of each new tensor that a launch computes for others, in
+/// the order of the launches.
 static LogicalResult addScratch(func::FuncOp function,
                                 ArrayRef<DestinationStyleOpInterface> ops) {
   Builder builder(function.getContext());
@@ -33,6 +47,10 @@ static LogicalResult addScratch(func::FuncOp function,
       Value result = op.getTiedOpResult(&out);
       if (!empty || result.use_empty())
         continue;
+      if (empty.getType().getRank() == 0)
+        return op->emitError("expects tensors that one launch computes for "
+                             "another to have dimensions on a GPU")
+               << otherTarget;
       SmallVector<Attribute> extents;
       for (OpFoldResult size : empty.getMixedSizes()) {
         FailureOr<DictionaryAttr> extent =
@@ -44,8 +62,13 @@ static LogicalResult addScratch(func::FuncOp function,
       tables.push_back(
           describeTable(builder, empty.getType().getElementType(), extents));
       unsigned number = function.getNumArguments();
+      // Others write there: calls share nothing that is made of it.
+      NamedAttribute isWritable(
+          builder.getStringAttr(
+              bufferization::BufferizationDialect::kWritableAttrName),
+          builder.getBoolAttr(true));
       if (failed(function.insertArgument(number, empty.getType(),
-                                         DictionaryAttr::get(op.getContext()),
+                                         builder.getDictionaryAttr(isWritable),
                                          op.getLoc())))
         return failure();
       out.set(function.getArgument(number));
@@ -79,29 +102,50 @@ static void returnScratch(func::FuncOp function, unsigned numArguments,
       function.getArgumentTypes(), ValueRange(values).getTypes()));
 }
 
+/// The iterations of a loop over elements are those of its result, which a
+/// launch knows.
+static void takeExtents(DestinationStyleOpInterface op) {
+  auto loop = dyn_cast<scf::ForallOp>(op.getOperation());
+  auto out = dyn_cast<BlockArgument>(op.getDpsInits().front());
+  if (!loop || !out)
+    return;
+  OpBuilder builder(loop);
+  SmallVector<OpFoldResult> extents =
+      tensor::getMixedSizes(builder, loop.getLoc(), out);
+  if (static_cast<int64_t>(extents.size()) != loop.getRank())
+    return;
+  SmallVector<Value> bounds;
+  for (auto [bound, extent] :
+       llvm::zip_equal(loop.getMixedUpperBound(), extents))
+    if (isa<Value>(bound))
+      bounds.push_back(
+          getValueOrCreateConstantIndexOp(builder, loop.getLoc(), extent));
+  loop.getDynamicUpperBoundMutable().assign(bounds);
+}
+
 static LogicalResult select(func::FuncOp function, unsigned launch) {
-  SmallVector<DestinationStyleOpInterface> ops;
-  function.walk([&](AttentionLikeOpInterface op) {
-    ops.push_back(cast<DestinationStyleOpInterface>(*op));
-  });
-  if (ops.size() < 2)
-    return success();
-  if (launch >= ops.size())
-    return function.emitError("expects a launch from 0 to ")
-           << ops.size() - 1 << ", but got " << launch;
+  SmallVector<DestinationStyleOpInterface> ops = getLaunches(function);
+  if (ops.size() > 1) {
+    if (launch >= ops.size())
+      return function.emitError("expects a launch from 0 to ")
+             << ops.size() - 1 << ", but got " << launch;
+    for (DestinationStyleOpInterface op : ops)
+      if (op->getBlock() != &function.getBody().front())
+        return op.emitError("expects attentions of a function for a GPU to be "
+                            "in its first block, if there are several")
+               << otherTarget;
+    unsigned numArguments = function.getNumArguments();
+    if (failed(addScratch(function, ops)))
+      return failure();
+    returnScratch(function, numArguments, ops[launch]);
+    IRRewriter rewriter(function.getContext());
+    for (auto [number, op] : llvm::enumerate(ops))
+      if (number != launch)
+        rewriter.replaceOp(op, SmallVector<Value>(op.getDpsInits()));
+    ops = {ops[launch]};
+  }
   for (DestinationStyleOpInterface op : ops)
-    if (op->getBlock() != &function.getBody().front())
-      return op.emitError("expects attentions of a function for a GPU to be in "
-                          "its first block, if there are several")
-             << otherTarget;
-  unsigned numArguments = function.getNumArguments();
-  if (failed(addScratch(function, ops)))
-    return failure();
-  returnScratch(function, numArguments, ops[launch]);
-  IRRewriter rewriter(function.getContext());
-  for (auto [number, op] : llvm::enumerate(ops))
-    if (number != launch)
-      rewriter.replaceOp(op, SmallVector<Value>(op.getDpsInits()));
+    takeExtents(op);
   return success();
 }
 

@@ -74,9 +74,6 @@ llvm::Expected<LoadedProgram *> Executable::Impl::getLoaded(Device device) {
 static llvm::Error resolve(const Variant &variant, Device device,
                            LoadedVariant &loaded) {
   const Driver &driver = device.getDriver();
-  if (llvm::Error error =
-          findFunction(driver, variant.entry, loaded.module, loaded.function))
-    return error;
   loaded.prologues.resize(variant.prologues.size());
   for (auto [prologue, function] :
        llvm::zip_equal(variant.prologues, loaded.prologues))
@@ -92,6 +89,11 @@ static llvm::Error resolve(const Variant &variant, Device device,
     if (llvm::Error error = findFunction(driver, variant.combine->entry,
                                          loaded.module, loaded.combine))
       return error;
+  if (!variant.hasTiles())
+    return llvm::Error::success();
+  if (llvm::Error error =
+          findFunction(driver, variant.entry, loaded.module, loaded.function))
+    return error;
   int staticBytes = 0;
   if (llvm::Error error =
           driver.check(driver.cuFuncGetAttribute(
@@ -134,7 +136,7 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     return llvm::Error::success();
   const Driver &driver = device.getDriver();
   RelaxedCapture relaxed(driver);
-  if (llvm::Error error = loadModule(driver, variant.entry, variant.ptx,
+  if (llvm::Error error = loadModule(driver, variant.getName(), variant.ptx,
                                      variant.cubin, loaded.module))
     return error;
   if (llvm::Error error = resolve(variant, device, loaded)) {

@@ -245,9 +245,12 @@ static llvm::Error checkTables(const Variant &variant) {
     if (llvm::Error error = checkWarpKernel(loop.entry, loop.threads,
                                             loop.params, "has a loop"))
       return error;
-    if (llvm::Error error = checkExtents(loop.extents, variant.firstTable,
-                                         static_cast<int32_t>(end),
-                                         /*hasSplits=*/false))
+    // Without tables there is no operand of which they are the first.
+    int32_t firstTable =
+        variant.tables.empty() ? kMaxOperands : variant.firstTable;
+    if (llvm::Error error =
+            checkExtents(loop.extents, firstTable, static_cast<int32_t>(end),
+                         /*hasSplits=*/false))
       return error;
   }
   if (const std::optional<CombineKernel> &combine = variant.combine) {
@@ -312,7 +315,11 @@ static llvm::Error checkChecks(const ListChecks &checks) {
 }
 
 static llvm::Error checkVariant(const Variant &variant) {
-  if (variant.entry.empty() || variant.entry.find('\0') != std::string::npos)
+  bool isOfLoops = !variant.hasTiles() && !variant.loops.empty() &&
+                   variant.params.empty() && variant.prologues.empty() &&
+                   !variant.combine;
+  if ((!variant.hasTiles() && !isOfLoops) ||
+      variant.entry.find('\0') != std::string::npos)
     return makeArgumentError("expects a kernel to have a name");
   if (variant.ptx.empty() && variant.cubin.empty())
     return makeArgumentError("expects PTX or a cubin, but got neither");

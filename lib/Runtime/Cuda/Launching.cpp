@@ -25,9 +25,11 @@ Executable::Impl::chooseVariant(const LaunchInfo &info, const Device &device,
   llvm::Expected<LaunchExtents> extents = getLaunchExtents(info.grid, operands);
   if (!extents)
     return extents.takeError();
-  size_t which = options.variant < 0
-                     ? pickVariant(info, *extents, device.getNumSMs(), operands)
-                     : options.variant;
+  // There is one way to go through elements.
+  bool isGiven = options.variant >= 0 && info.variants.front().hasTiles();
+  size_t which =
+      isGiven ? options.variant
+              : pickVariant(info, *extents, device.getNumSMs(), operands);
   if (which < info.variants.size())
     return LaunchChoice{*extents, which};
   return makeArgumentError("expects a variant from 0 to " +
@@ -54,7 +56,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
         "expects tensors that are laid out like those that tables were "
         "prepared for: a kernel with other tiles runs with these strides and "
         "addresses");
-  llvm::Expected<int64_t> tiles = getNumTiles(extents, variant);
+  llvm::Expected<int64_t> tiles =
+      variant.hasTiles() ? getNumTiles(extents, variant) : 0;
   if (!tiles)
     return tiles.takeError();
   if (*tiles == 0 && variant.loops.empty())

@@ -5,6 +5,7 @@
 #include "attn/Runtime/Cuda/Executable.h"
 #include "attn/Runtime/LoadedKernel.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace attn;
 
@@ -29,6 +30,29 @@ public:
 private:
   std::vector<Shape> shapes, strides;
   llvm::SmallVector<TensorView, 4> views;
+};
+
+/// What launches of a program fill for each other, without memory.
+class FutureScratch {
+public:
+  FutureScratch(const cuda::CudaProgram &program,
+                llvm::SmallVectorImpl<TensorView> &operands) {
+    shapes.reserve(program.scratch.size());
+    for (const cuda::TableInfo &info : program.scratch) {
+      Shape &shape = shapes.emplace_back();
+      for (const cuda::TableExtent &extent : info.extents)
+        shape.push_back(
+            extent.operand < 0
+                ? extent.size
+                : llvm::divideCeil(operands[extent.operand].shape[extent.dim],
+                                   extent.divisor));
+      operands.push_back(
+          {nullptr, 0, int64_t(shape.size()), shape.data(), shape.data()});
+    }
+  }
+
+private:
+  std::vector<Shape> shapes;
 };
 
 class CudaPrepared final : public Prepared {
@@ -64,6 +88,8 @@ protected:
                const RunOptions &options) const override;
 
 private:
+  void addScalars(llvm::ArrayRef<cuda::Param> params);
+
   cuda::Executable executable;
   /// Names of operands for messages.
   std::vector<std::string> names;
@@ -81,11 +107,18 @@ CudaKernel::CudaKernel(KernelPackage package, cuda::Executable executable)
     names.push_back(info.name);
   isScalar.resize(metadata.inputs.size(), false);
   for (const cuda::LaunchInfo &launch : this->executable.getProgram().launches)
-    for (const cuda::Variant &variant : launch.variants)
-      for (const cuda::Param &param : variant.params)
-        if (param.kind == cuda::ParamKind::Scalar &&
-            static_cast<size_t>(param.operand) < isScalar.size())
-          isScalar[param.operand] = true;
+    for (const cuda::Variant &variant : launch.variants) {
+      addScalars(variant.params);
+      for (const cuda::LoopKernel &loop : variant.loops)
+        addScalars(loop.params);
+    }
+}
+
+void CudaKernel::addScalars(llvm::ArrayRef<cuda::Param> params) {
+  for (const cuda::Param &param : params)
+    if (param.kind == cuda::ParamKind::Scalar &&
+        static_cast<size_t>(param.operand) < isScalar.size())
+      isScalar[param.operand] = true;
 }
 
 llvm::Expected<CodeChoice>
@@ -104,6 +137,7 @@ CudaKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
   FutureResults results(getMetadata(), std::move(*shapes));
   llvm::SmallVector<TensorView, 16> operands(inputs);
   llvm::append_range(operands, results.getViews());
+  FutureScratch scratch(*getPackage().program, operands);
   for (const cuda::LaunchInfo &launch : getPackage().program->launches) {
     llvm::Expected<cuda::LaunchExtents> extents =
         cuda::getLaunchExtents(launch.grid, operands);

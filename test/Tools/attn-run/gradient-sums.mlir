@@ -1,9 +1,22 @@
-// The gradient of what is read twice is a sum of tensors, which is for a CPU.
+// The gradient of what is read twice is a sum of tensors: on a GPU a launch of its
+// own, behind those of the attention and of its gradients.
 
 // RUN: attn-run %s --grad --check --target=cpu --arg=q=randn:2x3x5x8 | FileCheck %s
-// RUN: not attn-run %s --grad --target=cuda --emit=ptx 2>&1 | FileCheck %s --check-prefix=GPU
+// RUN: rm -rf %t && env ATTN_PTXAS=off attn-run %s --grad --target=cuda --emit=package --emit-to=%t.package --dump-ir=%t
+// RUN: ls %t | FileCheck %s --check-prefix=PARTS
+// RUN: FileCheck %s --check-prefix=GPU < %t/launch-2-schedule-0/kernel.ptx
 // CHECK: PASS
-// GPU: gradient-sums.mlir:12:8: error: expects nothing but attention in a function for a GPU, but got 'arith.{{.*}}'; the target cpu can run it
+// PARTS-DAG: launch-1-program
+// PARTS-DAG: launch-1-schedule-0
+// PARTS-DAG: launch-2-program
+// PARTS-DAG: launch-2-schedule-0
+// PARTS-DAG: {{^}}program
+// PARTS-DAG: {{^}}schedule-0
+// PARTS-NOT: launch-3
+// GPU: .visible .entry twice_grad_before0(
+// GPU-NOT: .entry
+// GPU-COUNT-2: add.f32
+// GPU: st.global.b16
 
 func.func @twice(%q: tensor<2x3x?x8xbf16>) -> tensor<2x3x?x8xbf16> {
   %c2 = arith.constant 2 : index

@@ -295,6 +295,15 @@ TEST(KernelInfoTest, validateTables) {
     return getText(program.validate());
   };
   EXPECT_EQ(getErrorWith([](Variant &) {}), "");
+  // Loops alone need no kernel of tiles, which all else does.
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.entry.clear(); }),
+            "expects a kernel to have a name");
+  EXPECT_EQ(getErrorWith([](Variant &v) {
+              v.entry.clear();
+              v.params.clear();
+              v.prologues.clear();
+            }),
+            "");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.tables[0].elementBytes = 3; }),
             "expects elements of a table to have 1, 2, 4 or 8 bytes, but got "
             "3");

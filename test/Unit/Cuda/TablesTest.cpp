@@ -160,6 +160,30 @@ TEST_F(TablesTest, andLoopsBeforeAndBehind) {
   EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
 }
 
+TEST_F(TablesTest, areNotNeededByLoopsAlone) {
+  // Two elements for each batch, as a launch without a kernel of tiles.
+  CudaProgram program = makeProgram();
+  Variant &variant = getVariant(program);
+  LoopKernel &loop = variant.loops.emplace_back();
+  loop.entry = "fill";
+  loop.threads = 128;
+  loop.extents = {{0, 0}, {-1, 0, 1, 2}};
+  loop.params.resize(1, {ParamKind::Pointer, 1});
+  variant.entry.clear();
+  variant.tables.clear();
+  variant.prologues.clear();
+  variant.params.clear();
+  program.launches[0].grid = {0, -1, -1, -1, 0, -1, -1};
+  EXPECT_EQ(program.getNumOperands(), 2);
+  Executable executable = get(Executable::load(std::move(program)));
+  // Whatever variant others take.
+  LaunchOptions options;
+  options.variant = 3;
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 1,1,1"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
+}
+
 TEST_F(TablesTest, areSharedByLaunches) {
   // A second launch that takes what the first one has filled.
   CudaProgram program = makeProgram();

@@ -46,10 +46,50 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
-def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::ModuleOp"> {
-  let summary = "keep one attention of several";
+def AttnHopperElementLoopsPass : Pass<"attn-hopper-element-loops", "::mlir::ModuleOp"> {
+  let summary = "turn tensors computed around attentions into loops over elements";
   let description = [{
-    Of a function with several attentions, or gradients of some, keeps the one with the number `launch`, in the order of the program. The others have run before it or will run behind it, each with the same arguments: of what they
+    What attentions read and a function returns has to be in memory. A tensor that operations compute element by element becomes a loop with an iteration for each element, in which all is computed that goes into it: arithmetic on tensors,
+    operations of linalg, slices and shapes. Sums, and what several operations read, have loops of their own, so that they are computed once.
+
+    Each loop is a launch, as an attention is (`attn-hopper-select-launch`).
+
+    Before:
+
+    ```mlir
+    func.func @f(%a: tensor<8x64xbf16>, %b: tensor<8x64xbf16>, %c: tensor<8x64xbf16>) -> tensor<8x64xbf16> {
+      %0 = arith.addf %a, %b : tensor<8x64xbf16>
+      %1 = arith.addf %0, %c : tensor<8x64xbf16>
+      return %1 : tensor<8x64xbf16>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%a: tensor<8x64xbf16>, %b: tensor<8x64xbf16>, %c: tensor<8x64xbf16>) -> tensor<8x64xbf16> {
+      %empty = tensor.empty() : tensor<8x64xbf16>
+      %1 = scf.forall (%i, %j) in (8, 64) shared_outs(%out = %empty) -> (tensor<8x64xbf16>) {
+        %x = tensor.extract %a[%i, %j] : tensor<8x64xbf16>
+        %y = tensor.extract %b[%i, %j] : tensor<8x64xbf16>
+        %2 = arith.addf %x, %y : bf16
+        %z = tensor.extract %c[%i, %j] : tensor<8x64xbf16>
+        %3 = arith.addf %2, %z : bf16
+        ...
+      } {mapping = [#attn.worker<0>, #attn.worker<1>]}
+      return %1 : tensor<8x64xbf16>
+    }
+    ```
+
+    Errors: tensors that another operation computes.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::ModuleOp"> {
+  let summary = "keep one launch of several";
+  let description = [{
+    Of a function with several attentions, gradients of some, or loops over elements, keeps the one with the number `launch`, in the order of the program. The others have run before it or will run behind it, each with the same arguments: of what they
     compute there are the destinations. A destination that is a new tensor, such as an lse that only gradients need, becomes an argument behind all others, of which the attribute `hopper.scratch` tells the extents; the launch that computes it returns it.
 
     Before, with `launch=1`:
@@ -73,10 +113,10 @@ def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::Modu
     }
     ```
 
-    Errors: a number that there is not; attentions within loops or branches.
+    Errors: a number that there is not; attentions within loops or branches; new tensors without dimensions.
   }];
   let options = [
-    Option<"launch", "launch", "unsigned", "0", "The number of the attention to keep">
+    Option<"launch", "launch", "unsigned", "0", "The number of the launch to keep">
   ];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::attn::hopper::HopperDialect"];
 }

@@ -182,7 +182,8 @@ struct CombineKernel {
 struct Variant : Costs {
   /// The schedule, for people.
   std::string schedule;
-  /// The kernel's name in the code.
+  /// The kernel's name in the code. Without one there is no kernel of tiles:
+  /// loops alone compute the launch.
   std::string entry;
   /// Threads of a block.
   int32_t threads = 0;
@@ -219,6 +220,11 @@ struct Variant : Costs {
   std::string cubin;
   std::optional<Resources> resources;
 
+  bool hasTiles() const { return !entry.empty(); }
+  /// A name for the code.
+  const std::string &getName() const {
+    return hasTiles() ? entry : loops.front().entry;
+  }
   /// Whether such a kernel is preparation; see TableInfo::isPrepared.
   bool isPreparation(const PrologueKernel &prologue) const {
     return tables[prologue.elements - firstTable].isPrepared;

@@ -183,7 +183,7 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
              << otherTarget;
     program.zeroed.insert(filled);
   }
-  if (!program.grid)
+  if (!program.grid && program.before.empty())
     return function.emitError("expects an attention, but '")
            << function.getName() << "' has none" << otherTarget;
   return success();

@@ -29,9 +29,10 @@ struct TileAccess {
   GatherOp list;
 };
 
-/// What attn-tile made of one attention, taken apart.
+/// What attn-tile made of one attention, taken apart, or a loop over elements.
 struct TileProgram {
   func::FuncOp function;
+  /// Null where there is no attention.
   scf::ForallOp grid;
   hopper::ScheduleAttr schedule;
   /// Loops before it, which fill tables that it reads an element at a time: all
@@ -61,7 +62,8 @@ void mergeBranches(RewriterBase &rewriter, Block &body);
 /// Whether a loop fills tables for another one.
 bool isPrologue(scf::ForallOp grid);
 
-/// Finds the loop of the workers and, before it, what fills tables.
+/// Finds the loop of the workers and, before it, what fills tables. Without an
+/// attention there is a loop over elements.
 LogicalResult matchGrids(TileProgram &program);
 
 /// Checks that around the loops of a function there are only extents, views of

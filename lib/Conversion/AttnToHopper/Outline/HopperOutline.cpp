@@ -458,6 +458,8 @@ static FailureOr<TileProgram> matchProgram(func::FuncOp function) {
   program.function = function;
   if (failed(matchGrids(program)))
     return failure();
+  if (!program.grid)
+    return program;
   Attribute schedule = program.grid->getAttr(mlir::attn::kScheduleAttrName);
   program.schedule = dyn_cast_if_present<hopper::ScheduleAttr>(schedule);
   if (!program.schedule && schedule)
@@ -468,6 +470,24 @@ static FailureOr<TileProgram> matchProgram(func::FuncOp function) {
     return program.grid.emitError("expects a schedule for a GPU: run "
                                   "attn-hopper-assign-schedule");
   return program;
+}
+
+/// Kernels of loops over elements, without an attention.
+static LogicalResult outlineLoops(TileProgram &program) {
+  func::FuncOp function = program.function;
+  if (failed(requireNothingAround(function)))
+    return failure();
+  OpBuilder builder(function);
+  auto module = gpu::GPUModuleOp::create(builder, function.getLoc(),
+                                         (function.getName() + ".cuda").str());
+  builder.setInsertionPointToStart(module.getBody());
+  if (failed(emitVectorKernels(builder, program, /*isStrided=*/false)))
+    return failure();
+  if (Attribute scratch = function->getAttr(hopper::kScratchAttrName))
+    for (auto kernel : module.getOps<gpu::GPUFuncOp>())
+      kernel->setAttr(hopper::kScratchAttrName, scratch);
+  function.erase();
+  return success();
 }
 
 namespace {
@@ -481,7 +501,8 @@ struct AttnHopperOutline
         functions.push_back(function);
     for (func::FuncOp function : functions) {
       FailureOr<TileProgram> program = matchProgram(function);
-      if (failed(program) || failed(Outliner(*program).run()))
+      if (failed(program) || failed(program->grid ? Outliner(*program).run()
+                                                  : outlineLoops(*program)))
         return signalPassFailure();
     }
   }

@@ -2,7 +2,9 @@
 
 #include "WorkerLoop.h"
 #include "attn/Dialect/Attn/IR/Preparation.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -38,10 +40,23 @@ void mlir::attn::markPreparation(scf::ForallOp loop,
       read.insert(getSource(operand.get()));
       captured.insert(&operand);
     }
-  if (llvm::none_of(op->getOpOperands(), [&](OpOperand &operand) {
-        return !captured.contains(&operand) &&
-               read.contains(getSource(operand.get()));
-      }))
+  auto isWritten = [&](Value value) {
+    auto function = op->getParentOfType<FunctionOpInterface>();
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!function || !argument ||
+        argument.getOwner()->getParentOp() != function)
+      return false;
+    auto isWritable = function.getArgAttrOfType<BoolAttr>(
+        argument.getArgNumber(),
+        bufferization::BufferizationDialect::kWritableAttrName);
+    return isWritable && isWritable.getValue();
+  };
+  if (llvm::none_of(op->getOpOperands(),
+                    [&](OpOperand &operand) {
+                      return !captured.contains(&operand) &&
+                             read.contains(getSource(operand.get()));
+                    }) &&
+      llvm::none_of(read, isWritten))
     loop->setDiscardableAttr(kPreparationAttrName,
                              UnitAttr::get(loop.getContext()));
 }

@@ -17,7 +17,7 @@ scf::ForallOp createWorkerLoop(OpBuilder &builder, Location loc,
 
 /// Says of a loop that fills tables with what the mask and the sparsity of `op`
 /// alone decide that it is preparation (kPreparationAttrName), unless these
-/// read what is also another operand of `op`.
+/// read what is also another operand of `op`, or what another launch writes.
 void markPreparation(scf::ForallOp loop, AttentionLikeOpInterface op);
 
 } // namespace mlir::attn

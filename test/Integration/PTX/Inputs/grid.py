@@ -112,7 +112,7 @@ class Kernel:
 
 def run(launch, seed=0, blocks=3, late=1.0):
     """Runs the kernels of a program in their order: persistent ones as so many
-    CTAs, others as many as there are tiles. Gives the main one."""
+    CTAs, others as many as there are tiles. Gives the main one, if there is one."""
     program = launch.program
     for name, attributes in program.prologues.items():
         table = launch.operands[attributes["elements"]]
@@ -123,6 +123,8 @@ def run(launch, seed=0, blocks=3, late=1.0):
             warps *= attributes["threads"] // 32
         _run_warps(launch, name, attributes, warps, seed)
     _run_loops(launch, False, seed)
+    if not program.name:
+        return None
     kernel = program.kernel
     if program.schedule("rows"):
         shape = launch.operands[kernel["grid"]["operand"]].shape

@@ -1,5 +1,6 @@
 """Compiles a program for a GPU, and runs kernels of it with the interpreter."""
 
+import glob
 import os
 import re
 import subprocess
@@ -43,27 +44,52 @@ class Program:
     """The kernels of a program, with the schedule that the compiler chooses or
     another one: those that fill tables, loops before and behind the one of the
     attention or of gradients, and the one that combines the results of parts of
-    the keys, if there is one."""
+    the keys, if there is one. A launch may have loops alone."""
 
     def __init__(self, text, schedule=None, options=()):
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "program.mlir")
-            with open(path, "w") as file:
-                file.write(text)
+            path = _write_program(folder, text)
             options = list(options)
             options += [f"--schedule={schedule}"] if schedule else []
-            self.ptx = _run(path, "--emit=ptx", *options)
+            ptx = _run(path, "--emit=ptx", *options)
             # The program whose translation that is.
             lowered = _run(path, "--until-after=reconcile-unrealized-casts", *options)
+        self._take(ptx, lowered)
+
+    @classmethod
+    def of_launches(cls, text, options=()):
+        """Each launch of a program, with its first schedule."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = _write_program(folder, text)
+            emit = ["--emit=package", f"--emit-to={folder}/package"]
+            _run(path, *emit, f"--dump-ir={folder}/dump", *options)
+            programs = []
+            while True:
+                start = f"launch-{len(programs)}-" if programs else ""
+                paths = glob.glob(f"{folder}/dump/{start}schedule-0/*")
+                if not paths:
+                    return programs
+                files = {}
+                for name in paths:
+                    with open(name) as file:
+                        files[os.path.basename(name)] = file.read()
+                (last,) = (x for x in files if "reconcile-unrealized-casts" in x)
+                programs.append(cls.__new__(cls))
+                programs[-1]._take(files["kernel.ptx"], files[last])
+
+    def _take(self, text, lowered):
+        self.ptx = text
         kernels = attributes.kernels_of(lowered)
         self.prologues = {n: x for n, x in kernels.items() if "elements" in x}
         self.combines = {n: x for n, x in kernels.items() if "combine" in x}
         self.loops = {n: x for n, x in kernels.items() if "vector_loop" in x}
         helpers = {**self.prologues, **self.combines, **self.loops}
         rest = [name for name in kernels if name not in helpers]
-        if len(rest) != 1:
+        if len(rest) > 1 or not kernels:
             raise ptx.PtxError(f"expects one kernel of the attention, not {rest}")
-        self.name, self.kernel = rest[0], kernels[rest[0]]
+        # Loops alone know what launches share, too.
+        self.name = rest[0] if rest else None
+        self.kernel = kernels[rest[0]] if rest else next(iter(kernels.values()))
         self._entries = {}
         # By kernel, what has been made of its code for some arguments.
         self.codes = {}
@@ -81,6 +107,13 @@ class Program:
         """A number or a flag of the schedule of the attention."""
         match = re.search(rf"\b{name}\b(?: = (\d+))?", self.kernel["schedule"])
         return match and int(match[1] or 1)
+
+
+def _write_program(folder, text):
+    path = os.path.join(folder, "program.mlir")
+    with open(path, "w") as file:
+        file.write(text)
+    return path
 
 
 def _run(path, *options):
@@ -132,9 +165,22 @@ class Launch:
     def add_scalar(self, number):
         self.operands.append(Operand(scalar=number))
 
+    def add_scratch(self):
+        """Memory that launches fill for each other, after all operands."""
+        self._add_tables(self.program.kernel.get("scratch"), "scratch")
+
+    def behind(self, program):
+        """The next launch, of another program on the same operands."""
+        other = Launch(program, self.parts)
+        other.memory, other.counter = self.memory, self.counter
+        other.operands = list(self.operands)
+        return other
+
     def add_tables(self):
         """Memory for the tables, which are operands after all others."""
-        tables = self.program.kernel.get("tables")
+        self._add_tables(self.program.kernel.get("tables"), "table")
+
+    def _add_tables(self, tables, name):
         if not tables:
             return
         if tables["first"] != len(self.operands):
@@ -142,7 +188,7 @@ class Launch:
         for number, table in enumerate(tables["tables"]):
             shape = tuple(self._extent(x) for x in table["extents"])
             size = int(numpy.prod(shape)) * table["bytes"]
-            region = self.memory.add(f"table {number}", "global", size)
+            region = self.memory.add(f"{name} {number}", "global", size)
             if "zero" in table:
                 region.fill(numpy.zeros(size, numpy.uint8))
             region.writable[:] = True

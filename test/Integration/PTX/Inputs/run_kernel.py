@@ -7,6 +7,7 @@ nobody wrote. The exit code is 1 for these, and for errors above the tolerance.
 
   run_kernel.py causal.mlir --arg q=randn:1x2x200x64
   run_kernel.py causal.mlir --schedule '#hopper.schedule<...>' --seeds 5
+  run_kernel.py causal.mlir --arg q=randn:1x2x200x64 --grad
 
 attn-run is taken from PATH. Sizes should be small: 200 queries and keys take
 some seconds.
@@ -124,7 +125,7 @@ class Inputs:
             region = launch.operands[-1].region
             region.writable[:], region.defined[:] = True, False
             regions.append(region)
-        launch.add_tables()
+        launch.add_scratch()
         return launch, regions
 
 
@@ -157,6 +158,14 @@ def main():
         help="a value or a shape, as of attn-run",
     )
     parser.add_argument("--entry", help="the function, of several")
+    parser.add_argument(
+        "--launches",
+        action="store_true",
+        help="run all launches of the program, each with its first schedule",
+    )
+    parser.add_argument(
+        "--grad", nargs="?", const="", help="compute gradients too, as attn-run does"
+    )
     parser.add_argument("--schedule", help="instead of the compiler's first one")
     parser.add_argument(
         "--option",
@@ -185,6 +194,9 @@ def main():
     parser.add_argument("--tolerance", type=float, default=0.03)
     options = parser.parse_args()
     options.entry = [f"--entry={options.entry}"] if options.entry else []
+    if options.grad is not None:
+        options.entry.append(f"--grad={options.grad}" if options.grad else "--grad")
+        options.launches = True
     try:
         status = _execute(options)
     except ptx.PtxError as error:
@@ -197,20 +209,31 @@ def _execute(options):
     inputs = Inputs(options.program, options.arg, options.seed, options.entry)
     with open(options.program) as file:
         text = file.read()
-    program = launches.Program(text, options.schedule, options.entry + options.option)
+    own = options.entry + options.option
+    if options.launches:
+        programs = launches.Program.of_launches(text, own)
+    else:
+        programs = [launches.Program(text, options.schedule, own)]
+    program = programs[0]
     if options.save_ptx:
         with open(options.save_ptx, "w") as file:
             file.write(program.ptx)
     if options.ptx:
         with open(options.ptx) as file:
             program.ptx = file.read()
-    print(program.kernel["schedule"])
+    for one in programs:
+        print(one.kernel.get("schedule", "elements"))
     parts = options.num_splits if program.combines else 1
     status = 0
     for seed in range(options.seed, options.seed + options.seeds):
         start = time.time()
         launch, regions = inputs.launch(program, parts)
-        kernel = grid.run(launch, seed, options.blocks, options.late)
+        steps = 0
+        for one in programs:
+            own = launch.behind(one)
+            own.add_tables()
+            kernel = grid.run(own, seed, options.blocks, options.late)
+            steps += kernel.steps if kernel else 0
         for region, result, expected in zip(regions, inputs.results, inputs.expected):
             name, dtype, shape = result
             found = region.values(numpy_type(dtype), tuple(shape))
@@ -219,7 +242,7 @@ def _execute(options):
             )
             print(line if is_right else f"wrong: {line}")
             status |= not is_right
-        print(f"seed {seed}: {kernel.steps} steps, {time.time() - start:.1f} s")
+        print(f"seed {seed}: {steps} steps, {time.time() - start:.1f} s")
     return status
 
 
