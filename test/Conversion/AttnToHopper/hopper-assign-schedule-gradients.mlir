@@ -3,8 +3,8 @@
 !t = tensor<2x4x?x128xbf16>
 !l = tensor<2x4x?xf32>
 func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 32, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 32, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -32,8 +32,8 @@ func.func @nondeterministic(%x: !t, %l: !l) -> !t {
 !t = tensor<2x4x?x192xbf16>
 !l = tensor<2x4x?xf32>
 func.func @d192(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, order = [load_q, qk, dk(1), exp, dq0(1), red0(1), load_do, dp, dv, ds, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, order = [load_q, qk, exp, load_do, dp, dv, ds, dk, dq0, red0, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 16384, order = [load_q, qk, dk(1), exp, dq0(1), red0(1), load_do, dp, dv, ds, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 16384, order = [load_q, qk, exp, load_do, dp, dv, ds, dk, dq0, red0, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)

@@ -324,8 +324,9 @@ FailureOr<SmallVector<Value>> Outliner::emitPosition(const TileAccess &access,
 }
 
 /// How many heads take turns in the order of work tiles, or null for one: fewer
-/// than the schedule's, if they have together many keys.
-Value Outliner::emitHeadSwizzle() {
+/// than the schedule's, if their work tiles read many rows together. `extents`
+/// are those of the grid.
+Value Outliner::emitHeadSwizzle(ValueRange extents) {
   if (schedule.getHeadSwizzle() == 1)
     return {};
   auto index = [&](int64_t value) -> Value {
@@ -335,13 +336,30 @@ Value Outliner::emitHeadSwizzle() {
   if (schedule.getHeadSwizzleKeys() == 0)
     return group;
   const TileAccess &keys = blocks.begin()->second;
+  Value one = index(1);
   Value count = arith::MaxUIOp::create(
-      builder, loc, values->getExtent(keys.argument, keys.dims[2]), index(1));
+      builder, loc, values->getExtent(keys.argument, keys.dims[2]), one);
+  // Keys meet the queries of all heads, and batches, that share them.
+  bool areOfMany = llvm::any_of(
+      ArrayRef(keys.position).take_front(2), [&](OpFoldResult index) {
+        auto value = dyn_cast<Value>(index);
+        return value && loop->isAncestor(value.getParentBlock()->getParentOp());
+      });
+  if (areOfMany) {
+    auto multiply = [&](Value a, Value b) -> Value {
+      return arith::MulIOp::create(builder, loc, a, b);
+    };
+    Value met = multiply(values->getExtent(keys.argument, keys.dims[0]),
+                         values->getExtent(keys.argument, keys.dims[1]));
+    Value own = arith::MaxUIOp::create(builder, loc,
+                                       multiply(extents[0], extents[1]), one);
+    Value each = arith::DivUIOp::create(builder, loc, met, own);
+    count = multiply(count, arith::MaxUIOp::create(builder, loc, each, one));
+  }
   Value heads = arith::DivUIOp::create(
       builder, loc, index(schedule.getHeadSwizzleKeys()), count);
   return arith::MinUIOp::create(
-      builder, loc, group,
-      arith::MaxUIOp::create(builder, loc, heads, index(1)));
+      builder, loc, group, arith::MaxUIOp::create(builder, loc, heads, one));
 }
 
 LogicalResult Outliner::emitWork(Block *body) {
@@ -363,7 +381,7 @@ LogicalResult Outliner::emitWork(Block *body) {
       builder, loc, TypeRange(), extents[0], extents[1], extents[2],
       parts ? parts->numSplits : Value(),
       schedule.getPersistent() ? arguments->getCounter() : Value(),
-      emitHeadSwizzle(), ValueRange());
+      emitHeadSwizzle(ArrayRef(extents).take_front(2)), ValueRange());
   Block *block = builder.createBlock(&work.getBody());
   Type index = builder.getIndexType(), i32 = builder.getI32Type();
   for (unsigned id = 0; id < work.getNumIds(); ++id)

@@ -131,7 +131,7 @@ private:
   FailureOr<Value> emitBiasOfFirstKey();
   LogicalResult emitReads(StepOp step);
   LogicalResult emitWork(Block *body);
-  Value emitHeadSwizzle();
+  Value emitHeadSwizzle(ValueRange extents);
   LogicalResult emitQueries();
   LogicalResult emitBounds();
   LogicalResult emitLoopInputs();

@@ -57,8 +57,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       its shared memory. What one of them waits for, the others compute beside.
     * `head_swizzle`: heads whose tiles take turns in the order of the grid, which lets long
       tiles of several heads run first. CTAs that run at a time read the same keys less often, then, and at one time.
-    * `head_swizzle_keys`: fewer heads take turns if they had together more than so many keys; 0 (not
-      written) for any number of keys.
+    * `head_swizzle_keys`: fewer heads take turns if they had together more than so many keys, or of gradients, whose work
+      tiles are keys, so many queries, those of all heads that share the keys; 0 (not written) for any number.
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `in_flight`: so many products of a warpgroup are under way at a time at most, from 1 to 8, or 0 (not written) for as many as are started before a result is needed.
