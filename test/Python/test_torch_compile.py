@@ -125,6 +125,37 @@ class Compiled(unittest.TestCase):
             torch.testing.assert_close(compiled(x), model(x))
         self.assertEqual(counter.frame_count, 1)
 
+    def test_lengths_that_nothing_tells(self):
+        """Of sizes without an example, and of those that the graph computes, there
+        is one graph."""
+
+        def model(x, chooses):
+            x = x[:, x.abs().sum((0, 2, 3)) > 0] if chooses else x
+            o = flex_attention(x, x, x, lambda s, b, h, i, j: s + i / (j + 1))
+            by_length = x.transpose(1, 2)
+            return o.sin(), flex_attention(by_length, by_length, by_length)
+
+        unbacked = torch._dynamo.decorators.mark_unbacked
+        with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+            for chooses in (False, True):
+                compiled, counter = self.compile(model, dynamic=True)
+                for length in (12, 9, 14):
+                    x = torch.randn(1, length, 5, 8, requires_grad=True)
+                    if not chooses:
+                        unbacked(x, 1)
+                    else:
+                        x = x * (torch.arange(length) % 3 > 0)[:, None, None]
+                    results = [f(x, chooses) for f in (compiled, model)]
+                    grads = [
+                        torch.autograd.grad(sum(o.sum() for o in r), x)[0]
+                        for r in results
+                    ]
+                    for got, expected in zip(*results):
+                        torch.testing.assert_close(got, expected)
+                        self.assertEqual(got.stride(), expected.stride())
+                    torch.testing.assert_close(*grads)
+                self.assertEqual(counter.frame_count, 1)
+
     def test_what_is_returned(self):
         q, k, v = qkv((1, 2, 9, 8), grad=True)
         aux = ours.AuxRequest(lse=True)

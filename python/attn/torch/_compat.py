@@ -189,6 +189,24 @@ def replace_operator(mark, replacement):
     _operator._dispatch_cache.clear()
 
 
+def is_known(condition):
+    """Whether a condition holds. One on symbols of a graph is a guard; where nothing
+    tells, as of lengths that the graph itself computes, it does not."""
+    if isinstance(condition, bool):
+        return condition
+    # Not at the top: it imports SymPy.
+    from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+    return guard_or_false(condition)
+
+
+def example(symbol, kind):
+    """A number that a symbol may be: that of the call which is traced, if it is
+    known."""
+    hint = symbol.node.hint if symbol.node.has_hint() else None
+    return kind(2 if hint is None else hint)
+
+
 def assume_constant_result(function):
     """torch.compiler's, without an import of its compiler, which takes half a second."""
     function._dynamo_marked_constant = True

@@ -111,8 +111,9 @@ class _Inputs:
 
         def scalar(value, variable):
             kind = float if isinstance(value, (float, torch.SymFloat)) else int
-            hint = value if isinstance(value, kind) else kind(value.node.hint)
-            number = recorder.scalar(hint, variable=variable)
+            # Nothing depends on what it is.
+            example = value if isinstance(value, kind) else _compat.example(value, kind)
+            number = recorder.scalar(example, variable=variable)
             numbers.append((recorder.ops[number - recorder._arguments][1], value))
             return number
 

@@ -374,8 +374,12 @@ def variant_of(query, key, value, scale):
         ("dim", int(query.shape[3])),
         ("dim_v", int(value.shape[3])),
         ("scale", None if scale is None else float(scale)),
-        ("shared_kv", key.shape[0] == 1 and query.shape[0] != 1),
+        ("shared_kv", _is_one(key.shape[0]) and not _is_one(query.shape[0])),
     )
+
+
+def _is_one(extent):
+    return extent == 1 if type(extent) is int else _compat.is_known(extent == 1)
 
 
 def lookup(program, query, key, value, scale, compile_options):
