@@ -36,6 +36,10 @@ def is_overridden(tensors):
     )
 
 
+# Whether there is a region of autocast for some device, which is soon told.
+may_cast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+
+
 def is_transformed():
     """Whether a function of torch.func is at work."""
     return torch._C._are_functorch_transforms_active()

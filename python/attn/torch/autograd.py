@@ -15,8 +15,7 @@ class Attention(_compat.OuterFunction):
 
     @staticmethod
     def forward(ctx, *inputs):
-        kernels, query, key, value, *arguments = inputs
-        output = kernels.run(query, key, value, arguments, True)
+        output = inputs[0].run(*inputs[1:4], inputs[4:], True)
         Attention.keep(ctx, inputs, output)
         return output
 
@@ -27,15 +26,10 @@ class Attention(_compat.OuterFunction):
         end = 1 + kernels.count_tensors()
         ctx.numbers = inputs[end:]
         ctx.save_for_backward(*inputs[1:end], *output)
-        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx, d_out, d_lse):
-        if d_out is None and d_lse is None:
-            return (None,) * len(ctx.needs_input_grad)
         *tensors, out, lse = ctx.saved_tensors
-        d_out = torch.zeros_like(out) if d_out is None else d_out
-        d_lse = torch.zeros_like(lse) if d_lse is None else d_lse
         # Where nobody differentiates or transforms what follows, as usual, it is no
         # function: PyTorch asks for the signature of one at each call.
         is_plain = not torch.is_grad_enabled() and not _compat.is_transformed()

@@ -152,6 +152,8 @@ def dtype_of_cast(query):
 
 def cast(query, key, value):
     """The tensors in the dtype of an autocast region, if they are in one."""
+    if not _compat.may_cast():
+        return query, key, value
     dtype = dtype_of_cast(query)
     if dtype is None:
         return query, key, value
@@ -209,14 +211,15 @@ def call(found, query, key, value, captured, wants_lse):
         raise Unsupported(autograd.NO_TANGENTS)
     if _compat.is_transformed():
         return autograd.Transformed.apply(found, query, key, value, *captured)
-    if torch.is_grad_enabled() and any(
-        [
-            isinstance(x, torch.Tensor) and x.requires_grad
-            for x in (query, key, value, *captured)
-        ]
+    if torch.is_grad_enabled() and (
+        query.requires_grad
+        or key.requires_grad
+        or value.requires_grad
+        or any([isinstance(x, torch.Tensor) and x.requires_grad for x in captured])
     ):
         # Copies are made here, if any, as gradients need them as well.
-        query, key, value = map(layout.with_unit_stride, (query, key, value))
+        if query.stride(-1) != 1 or key.stride(-1) != 1 or value.stride(-1) != 1:
+            query, key, value = map(layout.with_unit_stride, (query, key, value))
         return autograd.Attention.apply(found, query, key, value, *captured)
     return found.run(query, key, value, captured, wants_lse)
 

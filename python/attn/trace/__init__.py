@@ -75,17 +75,22 @@ def _trace(score_mod, mask_mod, namespace, device, located):
     options = {"namespace": namespace, "device": device, "located": located}
     recorder = Recorder(SCORE_KINDS, **options)
     score = mask = None
-    if score_mod is not None:
-        score = _run(score_mod, recorder, "score_mod")
-    if mask_mod is not None:
-        mask = _run(mask_mod, Recorder(MASK_KINDS, recorder, **options), "mask_mod")
+    with _mode(recorder) as mode:
+        if score_mod is not None:
+            score = _run(score_mod, recorder, "score_mod")
+        if mask_mod is not None:
+            other = Recorder(MASK_KINDS, recorder, **options)
+            if mode is not None:
+                mode.recorder = other
+            mask = _run(mask_mod, other, "mask_mod")
     program = Program(score, mask, recorder.captures, recorder.scalars)
     program.computed, program.is_aliased = recorder.computed, recorder.is_aliased
     return program
 
 
 def _mode(recorder):
-    """The context that functions are traced in."""
+    """The context that functions are traced in: where PyTorch is, it has the
+    recorder of the current one."""
     global _make_mode
     if _make_mode is None:
         if "torch" not in sys.modules:
@@ -104,8 +109,7 @@ def _run(function, recorder, name):
     values = [Scalar(recorder, n) for n in range(arguments)]
     traced = rebind(function, recorder)
     try:
-        with _mode(recorder):
-            result = traced(*values)
+        result = traced(*values)
     except TypeError as error:
         # Of the call itself, and not of what the function does.
         if isinstance(error, TraceError) or error.__traceback__.tb_next is not None:

@@ -504,16 +504,17 @@ class Table(Array):
 def read(tensor, key):
     """What a captured tensor has at an index with traced values."""
     items = key if type(key) is tuple else (key,)
-    recorder = next(
-        x._recorder for x in functions.flatten(items) if isinstance(x, Traced)
-    )
     if len(items) == tensor.dim() and all([type(x) is Scalar for x in items]):
+        recorder = items[0]._recorder
         for item in items:
             check_index(item)
             if item._recorder is not recorder:
                 raise escaped()
         numbers = tuple([item._number for item in items])
         return Scalar(recorder, recorder.load(tensor, numbers))
+    recorder = next(
+        x._recorder for x in functions.flatten(items) if isinstance(x, Traced)
+    )
     return Table(recorder, tensor)[key]
 
 

@@ -70,57 +70,22 @@ class Rebinder:
         self._globals = {}
         self._kept = []
 
-    def needs(self, value, seen=None):
+    def needs(self, value):
         """Whether arrays are within reach."""
-        kind = type(value)
-        leads_nowhere = _leaves.get(kind)
-        if leads_nowhere is None:
-            leads_nowhere = _leaves[kind] = _is_leaf(value)
-        if leads_nowhere:
-            return False
-        if is_array(value):
-            return True
-        seen = set() if seen is None else seen
-        if id(value) in seen or len(seen) > _MOST_VISITED:
-            return False
-        seen.add(id(value))
-        for child in self._children(value):
-            if self.needs(child, seen):
+        # Kept, as otherwise another object could get the id of one.
+        seen, waiting = {}, [value]
+        while waiting:
+            value = waiting.pop()
+            parts = _parts.get(type(value), _unknown)
+            if parts is _unknown:
+                parts = _parts[type(value)] = _parts_of(value)
+            if parts is None or id(value) in seen or len(seen) > _MOST_VISITED:
+                continue
+            if parts is _of_array and is_array(value):
                 return True
+            seen[id(value)] = value
+            waiting += [x for x in parts(value) if _parts.get(type(x), x) is not None]
         return False
-
-    def _children(self, value):
-        if isinstance(value, types.FunctionType):
-            if is_library(value.__module__ or ""):
-                return
-            for cell in value.__closure__ or ():
-                try:
-                    yield cell.cell_contents
-                except ValueError:  # not assigned yet
-                    pass
-            yield from value.__dict__.values()
-            scope = value.__globals__
-            for name in _globals_of(value.__code__):
-                if name in scope:
-                    yield scope[name]
-            yield from value.__defaults__ or ()
-            yield from (value.__kwdefaults__ or {}).values()
-        elif isinstance(value, functools.partial):
-            yield value.func
-            yield from value.args
-            yield from value.keywords.values()
-        elif isinstance(value, types.MethodType):
-            yield value.__func__
-            yield value.__self__
-        elif isinstance(value, (list, tuple)):
-            yield from itertools.islice(value, _MOST_ITEMS)
-        elif isinstance(value, dict):
-            yield from itertools.islice(value.values(), _MOST_ITEMS)
-        elif _is_object(value):
-            yield from _attributes(value)
-            call = getattr(type(value), "__call__", None)
-            if isinstance(call, types.FunctionType):
-                yield call
 
     def replace(self, value):
         """What a traced function sees instead of a value."""
@@ -205,23 +170,21 @@ _PLAIN = (
 )
 
 
-_PARTS = (
-    types.FunctionType,
-    types.MethodType,
-    functools.partial,
-    list,
-    tuple,
-    dict,
-)
+@functools.lru_cache(maxsize=4096)
+def _slots(kind):
+    found = []
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        found += (slots,) if isinstance(slots, str) else slots
+    return tuple(found)
 
 
 def _attributes(value):
-    yield from getattr(value, "__dict__", {}).values()
-    for base in type(value).__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name):
-                yield getattr(value, name)
+    found = [*getattr(value, "__dict__", {}).values()]
+    for name in _slots(type(value)):
+        if hasattr(value, name):
+            found.append(getattr(value, name))
+    return found
 
 
 def _is_object(value):
@@ -238,18 +201,62 @@ def _is_object(value):
     )
 
 
-# By type, whether its objects are no arrays, and lead to none.
-_leaves = {}
+# ===----------------------------------------------------------------------===
+# What values lead to, by their types
+# ===----------------------------------------------------------------------===
 
 
-def _is_leaf(value):
+def _of_function(value):
+    if is_library(value.__module__ or ""):
+        return []
+    found = [*value.__dict__.values()]
+    for cell in value.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not assigned yet
+            pass
+    scope = value.__globals__
+    found += [scope[name] for name in _globals_of(value.__code__) if name in scope]
+    found += value.__defaults__ or ()
+    return found + [*(value.__kwdefaults__ or {}).values()]
+
+
+def _of_object(value):
+    found = _attributes(value)
+    call = getattr(type(value), "__call__", None)
+    if isinstance(call, types.FunctionType):
+        found.append(call)
+    return found
+
+
+def _of_array(value):
+    return _of_object(value) if _is_object(value) else []
+
+
+_CONTAINERS = [
+    (types.FunctionType, _of_function),
+    (functools.partial, lambda x: [x.func, *x.args, *x.keywords.values()]),
+    (types.MethodType, lambda x: [x.__func__, x.__self__]),
+    ((list, tuple), lambda x: itertools.islice(x, _MOST_ITEMS)),
+    (dict, lambda x: itertools.islice(x.values(), _MOST_ITEMS)),
+]
+# None where an object of the type is no array, and leads to none.
+_parts = {}
+_unknown = object()
+
+
+def _parts_of(value):
     kind = type(value)
     if kind in _PLAIN:
-        return True
-    if kind.__module__ == "numpy" or issubclass(kind, (*_PARTS, memoryview, Bitcast)):
-        return False
-    exports = hasattr(kind, "__dlpack__") and not hasattr(kind, "__torch_function__")
-    return not exports and not _is_object(value)
+        return None
+    if kind.__module__ == "numpy" or issubclass(kind, (memoryview, Bitcast)):
+        return _of_array
+    for kinds, parts in _CONTAINERS:
+        if issubclass(kind, kinds):
+            return parts
+    if hasattr(kind, "__dlpack__") and not hasattr(kind, "__torch_function__"):
+        return _of_array
+    return _of_object if _is_object(value) else None
 
 
 def _reject_random(function):

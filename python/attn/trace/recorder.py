@@ -13,6 +13,10 @@ from .ops import OPS
 # result; or what is wrong with them.
 _typed = {}
 
+_NAMES = frozenset(LONG_NAMES.values())
+# Of PyTorch's dtypes, which say them slowly.
+_dtype_names = {}
+
 # The values that each region begins with.
 SCORE_KINDS = "FIIII"
 MASK_KINDS = "IIII"
@@ -90,8 +94,8 @@ class ScalarSlot(typing.NamedTuple):
 
 
 def _describe(tensor):
-    """The dtype, the shape and the strides, in elements, of a tensor, and where
-    it is in memory, or None if that is not known."""
+    """The dtype, the shape and the strides, in elements, of a tensor, both tuples,
+    and where it is in memory, or None if that is not known."""
     module = type(tensor).__module__
     if module == "numpy":
         size = tensor.itemsize or 1
@@ -112,7 +116,11 @@ def _describe(tensor):
                 address = tensor.data_ptr()
             except RuntimeError:
                 pass
-        return str(tensor.dtype)[6:], tuple(tensor.shape), tensor.stride(), address
+        dtype = tensor.dtype
+        name = _dtype_names.get(dtype)
+        if name is None:
+            name = _dtype_names[dtype] = str(dtype)[6:]
+        return name, tuple(tensor.shape), tensor.stride(), address
     view = _view(tensor, "a captured tensor")
     strides = view.strides
     if strides is None:
@@ -120,7 +128,7 @@ def _describe(tensor):
         for extent in reversed(view.shape):
             strides.insert(0, size)
             size *= extent
-    return view.dtype, view.shape, tuple(strides), view.data
+    return view.dtype, tuple(view.shape), tuple(strides), view.data
 
 
 class Recorder:
@@ -171,8 +179,8 @@ class Recorder:
         return number
 
     def op(self, name, *operands):
-        kinds = self.kinds
-        found = typed(name, tuple([kinds[n] for n in operands]))
+        kinds = tuple([self.kinds[n] for n in operands])
+        found = _typed.get((name, kinds)) or typed(name, kinds)
         if type(found) is str:
             raise TraceError(f"'{name}' {found}")
         return self.add((name, *operands), found[1])
@@ -250,19 +258,19 @@ class Recorder:
             raise TraceError(f"cannot read {type(tensor).__name__}: {error}") from error
         del self.computed[noted:]  # that was not the function
         name = LONG_NAMES.get(dtype, dtype)
-        if name not in LONG_NAMES.values():
+        if name not in _NAMES:
             raise TraceError(
                 f"expects a captured tensor of {', '.join(LONG_NAMES)}, but got"
                 f" {dtype}"
             )
-        memory = address and (address, name, tuple(shape), tuple(strides))
+        memory = address and (address, name, shape, strides)
         number = self._by_memory.get(memory) if memory else None
         if number is None:
             number = len(self.captures)
             padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
             if padded and isinstance(tensor, memoryview):
                 raise TraceError("expects a captured memoryview whose last stride is 1")
-            self.captures.append(Capture(tensor, name, tuple(shape), padded))
+            self.captures.append(Capture(tensor, name, shape, padded))
             if memory:
                 self._by_memory[memory] = number
         # Kept, as otherwise another one could get its id.

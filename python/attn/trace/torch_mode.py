@@ -20,7 +20,7 @@ _IN_PLACE = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS.split())}
 class CaptureMode(TorchFunctionMode):
     def __init__(self, recorder):
         super().__init__()
-        self._recorder = recorder
+        self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -39,5 +39,5 @@ class CaptureMode(TorchFunctionMode):
             raise functions.mutation(name)
         result = func(*args, **kwargs)
         if func not in _OF_KIND:
-            self._recorder.note(func, args, result, kwargs)
+            self.recorder.note(func, args, result, kwargs)
         return result
