@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What a call of attn.torch costs the host, next to the bars it is to meet.
 
-  PYTHONPATH=python python3 benchmarks/torch_calls.py [--rounds=N]
+  PYTHONPATH=python python3 benchmarks/torch_calls.py [--seconds=N]
 
 The batch is empty, so that a kernel has nothing to do, and all of the time is
 that of the call. In each round all kinds of calls take turns; the best round
 counts, in microseconds. With a GPU, what is measured is until the call returns.
+It ends after about N seconds, of which imports in fresh processes get what calls
+leave; how many rounds there were is printed, and what there was no time for has no
+figure.
 """
 
 import argparse
@@ -25,34 +28,43 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 CALLS = 20
 
 
-def measure(contenders, rounds):
-    """The best time of a call of each function."""
+def measure(contenders, end):
+    """The best time of a call of each function, and the rounds until `end`."""
     best = dict.fromkeys(contenders, float("inf"))
     for function in contenders.values():
         function()
-    for _ in range(rounds):
+    rounds = 0
+    while not rounds or time.perf_counter() < end:
+        rounds += 1
         for name, function in contenders.items():
             start = time.perf_counter()
             for _ in range(CALLS):
                 function()
             took = (time.perf_counter() - start) / CALLS * 1e6
             best[name] = min(best[name], took)
-    return best
+    return best, rounds
 
 
-def import_times(module, times=5):
-    """The best time that a fresh process takes for an import, in milliseconds."""
-    code = (
-        f"import time; s = time.perf_counter(); import {module};"
-        "print((time.perf_counter() - s) * 1e3)"
-    )
+def import_times(codes, end):
+    """The best time that a fresh process takes for the last line of each code, in
+    milliseconds, or None where there was no time for it."""
     path = os.pathsep.join([str(ROOT / "python"), *sys.path[1:]])
     environment = {**os.environ, "PYTHONPATH": path}
-    run = [sys.executable, "-c", code]
-    return min(
-        float(subprocess.run(run, env=environment, capture_output=True).stdout)
-        for _ in range(times)
-    )
+    best, took = dict.fromkeys(codes), 0.0
+    while time.perf_counter() + took < end:
+        start = time.perf_counter()
+        for code in codes:
+            before, _, last = code.rpartition("; ")
+            code_of_run = (
+                f"import time; {before or 'pass'}; s = time.perf_counter(); {last};"
+                "print((time.perf_counter() - s) * 1e3)"
+            )
+            run = [sys.executable, "-W", "ignore", "-c", code_of_run]
+            done = subprocess.run(run, env=environment, capture_output=True, check=True)
+            figure = float(done.stdout)
+            best[code] = min(best[code] or figure, figure)
+        took = time.perf_counter() - start
+    return best
 
 
 class Bias:
@@ -74,8 +86,8 @@ class Answers(Bias):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=200)
-    options = parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=25)
+    end = time.perf_counter() + parser.parse_args().seconds
     torch.set_num_threads(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
@@ -104,7 +116,7 @@ def main():
     learned = q.clone().requires_grad_()
     bias, answers = Bias(slopes), Answers(slopes)
     sdpa = torch.nn.functional.scaled_dot_product_attention
-    best = measure(
+    best, rounds = measure(
         {
             "trace": lambda: trace(score_mod, mask_mod),
             "flex": lambda: flex(q, k, v, score_mod, mask),
@@ -117,8 +129,9 @@ def main():
             "bound": bound,
             "sdpa": lambda: sdpa(q, k, v, is_causal=True),
         },
-        options.rounds,
+        time.perf_counter() + (end - time.perf_counter()) / 2,
     )
+    imports = import_times(["import attn", "import torch; import attn.torch"], end)
     grads = best["flex_grad"] - best["flex"], best["variant_grad"] - best["variant"]
     for name, figure, bar, unit in [
         ("flex_attention, traced each time", best["traced"], 60, "us"),
@@ -131,12 +144,13 @@ def main():
         ("kernel", best["kernel"], None, "us"),
         ("a trace alone", best["trace"], None, "us"),
         ("PyTorch's SDPA, causal", best["sdpa"], None, "us"),
-        ("import attn", import_times("attn"), 50, "ms"),
-        ("import attn.torch after torch", import_times("torch, attn.torch")
-         - import_times("torch"), 150, "ms"),
+        ("import attn", imports["import attn"], 50, "ms"),
+        ("import attn.torch after torch", imports["import torch; import attn.torch"], 150, "ms"),
     ]:
         bar = "" if bar is None else f"   (bar {bar})"
-        print(f"{name:34}{figure:8.1f} {unit}{bar}")
+        figure = f"{'-':>8}" if figure is None else f"{figure:8.1f}"
+        print(f"{name:36}{figure} {unit}{bar}")
+    print(f"{rounds} rounds of {CALLS} calls on {device}")
 
 
 main()
