@@ -20,8 +20,90 @@ func.func @score(%x: tensor<1x2x4x8xf32>, %w: tensor<4xf32>) -> tensor<1x2x4x8xf
 // -----
 
 func.func @around(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @below {{'linalg.exp' has no derivative}}
-  %y = linalg.exp ins(%x : tensor<8xf32>) outs(%x : tensor<8xf32>) -> tensor<8xf32>
+  // expected-error @below {{'tensor.generate' has no derivative}}
+  %y = tensor.generate {
+  ^bb0(%i: index):
+    %e = tensor.extract %x[%i] : tensor<8xf32>
+    tensor.yield %e : f32
+  } : tensor<8xf32>
+  %z = arith.addf %x, %y : tensor<8xf32>
+  return %z : tensor<8xf32>
+}
+
+// -----
+
+func.func @maximum(%x: tensor<8x4xf32>, %o: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'linalg.reduce' has no derivative}}
+  %y = linalg.reduce ins(%x : tensor<8x4xf32>) outs(%o : tensor<8xf32>) dimensions = [1]
+    (%a: f32, %b: f32) {
+      %m = arith.maximumf %a, %b : f32
+      linalg.yield %m : f32
+    }
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// A sum whose terms depend on what was added before.
+func.func @decay(%x: tensor<8x4xf32>, %o: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'linalg.reduce' has no derivative}}
+  %y = linalg.reduce ins(%x : tensor<8x4xf32>) outs(%o : tensor<8xf32>) dimensions = [1]
+    (%a: f32, %b: f32) {
+      %m = arith.mulf %a, %b : f32
+      %s = arith.addf %m, %b : f32
+      linalg.yield %s : f32
+    }
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// Not an input, but read.
+func.func @outside(%x: tensor<8xf32>, %s: f32) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  // expected-error @below {{'linalg.generic' has no derivative}}
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %out: f32):
+      %m = arith.mulf %a, %s : f32
+      linalg.yield %m : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+#twice = affine_map<(i) -> (2 * i)>
+#one = affine_map<(i) -> (i)>
+
+// Which loops add to an element is not said by its indices.
+func.func @map(%x: tensor<15xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  // expected-error @below {{'linalg.generic' has no derivative}}
+  %y = linalg.generic {indexing_maps = [#twice, #one], iterator_types = ["parallel"]}
+      ins(%x : tensor<15xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %out: f32):
+      linalg.yield %a : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+func.func @body(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %out: f32):
+      // expected-error @below {{'arith.scaling_truncf' has no derivative}}
+      %m = arith.scaling_truncf %a, %a : f32, f32 to f16
+      %w = arith.extf %m : f16 to f32
+      linalg.yield %w : f32
+  } -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
 

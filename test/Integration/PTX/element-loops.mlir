@@ -9,6 +9,7 @@
 // RUN: %{run} --entry=differential --grad --arg=q=randn:1x4x70x32 --arg=k=randn:1x4x50x32 | FileCheck %s --check-prefix=DIFFERENTIAL
 // RUN: %{run} --entry=scaled --arg=q=randn:1x2x37x16 --arg=k=randn:1x2x41x16 | FileCheck %s --check-prefix=SCALED
 // RUN: %{run} --entry=mean --arg=q=randn:1x2x37x16 | FileCheck %s --check-prefix=MEAN
+// RUN: %{run} --entry=sink --grad --arg=q=randn:1x2x37x64 --arg=k=randn:1x2x41x64 --arg=sinks=randn:2 | FileCheck %s --check-prefix=SINK
 // RUN: not %{run} --entry=mean --arg=q=randn:1x2x37x16 --tolerance=0 | FileCheck %s --check-prefix=WRONG
 
 // q and k are one tensor.
@@ -118,4 +119,48 @@ func.func @mean(%q: !g) -> (!g {attn.name = "o"}) {
   } -> !g
   %o = attn.attention ins(%q, %keys, %keys : !g, !g, !g) outs(%e : !g)
   return %o : !g
+}
+
+// A learned weight in the denominator, from the log-sum-exp. Its gradient is a sum
+// over all but heads.
+// SINK: #hopper.schedule<
+// SINK: o: max error
+// SINK-NEXT: dq: max error
+// SINK-NEXT: dk: max error
+// SINK-NEXT: dv: max error
+// SINK-NEXT: dsinks: max error
+!k = tensor<?x?x?x64xbf16>
+!l = tensor<?x?x?xf32>
+func.func @sink(%q: !k, %k: !k, %v: !k, %sinks: tensor<?xf32>) -> (!k {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %B = tensor.dim %q, %c0 : !k
+  %H = tensor.dim %q, %c1 : !k
+  %M = tensor.dim %q, %c2 : !k
+  %init = tensor.empty(%B, %H, %M) : !k
+  %linit = tensor.empty(%B, %H, %M) : !l
+  %o, %lse = attn.attention ins(%q, %k, %v : !k, !k, !k) outs(%init, %linit : !k, !l)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(b, h, i, d) -> (b, h, i, d)>,
+                       affine_map<(b, h, i, d) -> (b, h, i)>,
+                       affine_map<(b, h, i, d) -> (h)>,
+                       affine_map<(b, h, i, d) -> (b, h, i, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%o, %lse, %sinks : !k, !l, tensor<?xf32>) outs(%init : !k) {
+    ^bb0(%x: bf16, %l: f32, %w: f32, %out: bf16):
+      %xf = arith.extf %x : bf16 to f32
+      %one = arith.constant 1.0 : f32
+      %d = arith.subf %w, %l : f32
+      %e = math.exp %d : f32
+      %n = arith.addf %one, %e : f32
+      %y = arith.divf %xf, %n : f32
+      %yt = arith.truncf %y : f32 to bf16
+      linalg.yield %yt : bf16
+  } -> !k
+  return %r : !k
 }

@@ -3,8 +3,6 @@
 Each program of the folder next to this one is run as its first RUN line says, with --grad: results and gradients are compared with the
 reference, which does not read what the compiler has derived.
 
-Programs with operations around the attention that have no derivative are refused, with the operation.
-
 usage: gradients.py FOLDER SHARD SHARDS
 """
 
@@ -12,15 +10,6 @@ import pathlib
 import re
 import subprocess
 import sys
-
-
-# Sums and elementwise operations of linalg around an attention.
-NO_DERIVATIVE = {
-    "captured-reduction.mlir": "'linalg.reduce' has no derivative",
-    "decomposed-position.mlir": "'linalg.generic' has no derivative",
-    "lse-merge.mlir": "'linalg.generic' has no derivative",
-    "sink.mlir": "'linalg.generic' has no derivative",
-}
 
 
 def get_command(path):
@@ -47,10 +36,7 @@ def main(folder, shard, shards):
             continue
         run = subprocess.run(command, shell=True, capture_output=True, text=True)
         count += 1
-        error = NO_DERIVATIVE.get(path.name)
-        if error and run.returncode != 0 and error in run.stderr:
-            continue
-        if not error and run.returncode == 0 and "PASS" in run.stdout:
+        if run.returncode == 0 and "PASS" in run.stdout:
             continue
         failures += 1
         print(f"{path.name}: {command}\n{run.stdout}{run.stderr}")

@@ -23,6 +23,8 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     Where a function has no derivative: of a minimum or a maximum of equal numbers, either gets half of the gradient; those of an absolute value and of a square root at 0 are 0; rounding and integers have
     none. The side of a choice that is not taken adds nothing, and no NaN.
 
+    An operation of `linalg` whose results are computed element by element, or are sums, has one for each input, which sums over the loops that the input does not have.
+
     A loop in a score has a loop as its derivative, which keeps nothing of what the iterations were:
 
     * Where no iteration changes the gradients of what is carried, as in a sum, it takes the iterations in their order, and carries along what the terms are computed of.

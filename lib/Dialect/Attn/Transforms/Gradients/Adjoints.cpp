@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -355,11 +356,15 @@ bool mlir::attn::isChoice(Operation &op) {
          (found != getRules().end() && found->second.isChoice);
 }
 
+SetVector<Value> mlir::attn::getReadValues(Operation &op) {
+  SetVector<Value> read(op.operand_begin(), op.operand_end());
+  getUsedValuesDefinedAbove(op.getRegions(), read);
+  return read;
+}
+
 void mlir::attn::propagateActivity(Operation &op, DenseSet<Value> &active) {
-  bool any = llvm::any_of(op.getOperands(), [&](Value operand) {
-    return active.contains(operand);
-  });
-  if (!any)
+  if (llvm::none_of(getReadValues(op),
+                    [&](Value value) { return active.contains(value); }))
     return;
   for (Value result : op.getResults())
     if (isa<FloatType>(getElementTypeOrSelf(result.getType())))

@@ -13,6 +13,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn {
 
@@ -71,8 +72,11 @@ Value convertFloats(OpBuilder &builder, Location loc, Value value, Type type);
 /// leaves the others dead.
 bool isChoice(Operation &op);
 
-/// Adds the results of `op` to the active values if one of its operands is one
-/// and they are floats.
+/// The operands of `op`, and what its regions read from outside.
+llvm::SetVector<Value> getReadValues(Operation &op);
+
+/// Adds the results of `op` to the active values if it reads one and they are
+/// floats.
 void propagateActivity(Operation &op, DenseSet<Value> &active);
 
 } // namespace mlir::attn

@@ -131,6 +131,9 @@ static LogicalResult reverse(Operation &op, Cotangents &cotangents) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](AttentionOp op) { return reverseAttention(op, cotangents); })
+      .Case([&](linalg::LinalgOp op) {
+        return reverseStructured(op, cotangents);
+      })
       .Case([&](tensor::CastOp op) {
         return add(op.getSource(), tensor::CastOp::create(
                                        builder, loc, op.getSource().getType(),
@@ -186,9 +189,12 @@ static DenseSet<Value> getNeeded(Block &block) {
                       [&](Value result) { return needed.contains(result); }))
       continue;
     auto attention = dyn_cast<AttentionOp>(op);
-    for (OpOperand &operand : op.getOpOperands())
-      if (!attention || !attention.isDpsInit(&operand))
-        needed.insert(operand.get());
+    if (!attention) {
+      needed.insert_range(getReadValues(op));
+      continue;
+    }
+    for (OpOperand *operand : attention.getDpsInputOperands())
+      needed.insert(operand->get());
   }
   return needed;
 }
