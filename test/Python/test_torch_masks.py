@@ -60,6 +60,11 @@ class Lazy(unittest.TestCase):
                     torch.equal(getattr(lists, name), getattr(expected, name)), name
                 )
 
+    def test_where_nothing_says_where(self):
+        mask = ours.create_block_mask(causal, None, None, 20, 20, BLOCK_SIZE=10)
+        here = "cuda" if torch.cuda.is_available() else "cpu"
+        self.assertEqual(mask.to_dense().device.type, here)
+
     def test_blocks_of_many_pairs(self):
         mask, expected = self.pair(window, 2, 2, 100, 64, BLOCK_SIZE=16)
         chunk, ours.mask._CHUNK = ours.mask._CHUNK, 1

@@ -9,7 +9,7 @@ import torch
 
 from . import _compat, flash, ops
 from ._compat import AuxOutput, AuxRequest, BlockMask
-from .errors import CaptureError, MaskMismatch, OptionConflict
+from .errors import CaptureError, DeviceMismatch, MaskMismatch, OptionConflict
 from .frontend import flex_attention
 from .mask import Mask, and_masks, create_block_mask, noop_mask, or_masks
 from .sdpa import sdpa, varlen
@@ -27,6 +27,7 @@ __all__ = [
     "AuxRequest",
     "BlockMask",
     "CaptureError",
+    "DeviceMismatch",
     "Mask",
     "MaskMismatch",
     "OptionConflict",

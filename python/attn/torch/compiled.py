@@ -11,7 +11,7 @@ import torch
 
 from ..trace import Variant, trace
 from ..trace.proxy import Scalar, Table
-from . import _compat, kernels, options
+from . import _compat, captures, kernels, options
 
 
 def dispatch(
@@ -160,6 +160,7 @@ def _replace(
         namespace="torch",
         device=query.device,
     )
+    captures.check(program, query)
     compile_options = options.read(kernel_options["ATTN"])
     mask = kernel_options.get("ATTN_MASK", 0)
     out, lse = operator(

@@ -17,12 +17,17 @@ class OptionConflict(InvalidArgument, RuntimeError):
     """Options that exclude each other."""
 
 
-class CaptureError(InvalidArgument, AssertionError):
+class DeviceMismatch(InvalidArgument, RuntimeError):
+    """A function reads a tensor that is not where the query is."""
+
+
+class CaptureError(InvalidArgument, AssertionError, RuntimeError):
     """A function reads a tensor that it may not read."""
 
 
 __all__ = [
     "CaptureError",
+    "DeviceMismatch",
     "InvalidArgument",
     "MaskMismatch",
     "OptionConflict",

@@ -11,6 +11,7 @@ from ..trace.reuse import program_of
 from . import (
     _compat,
     autograd,
+    captures,
     compiled,
     kernels,
     layout,
@@ -20,7 +21,7 @@ from . import (
     sharded,
 )
 from ._compat import AuxOutput
-from .errors import CaptureError, InvalidArgument
+from .errors import InvalidArgument
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 DEVICES = ("cpu", "cuda")
@@ -160,38 +161,6 @@ def cast(query, key, value):
     return query.to(dtype), key.to(dtype), value.to(dtype)
 
 
-def check_device(tensor, query):
-    """Checks that a tensor that functions read is where the query is."""
-    if not isinstance(tensor, torch.Tensor):
-        if query.is_cuda:
-            raise InvalidArgument(
-                f"expects functions to read tensors on {query.device}, where query is,"
-                f" but got {type(tensor).__name__}"
-            )
-    elif tensor.device != query.device and (
-        tensor.dim() or tensor.device.type != "cpu"
-    ):
-        raise InvalidArgument(
-            f"expects functions to read tensors on {query.device}, where query is, but"
-            f" got one of {tuple(tensor.shape)} on {tensor.device}"
-        )
-
-
-def _check_captures(program, query):
-    """Checks where the tensors are that functions read, and that those of the
-    mask need no gradient."""
-    for number, capture in enumerate(program.captures):
-        tensor = capture.tensor
-        check_device(tensor, query)
-        if program.mask is None or not getattr(tensor, "requires_grad", False):
-            continue
-        if any(op[:2] == ("load", number) for op in program.mask.ops):
-            raise CaptureError(
-                "expects a mask to read tensors that need no gradient, but got one of"
-                f" {tuple(tensor.shape)}: detach it"
-            )
-
-
 def arguments(program, query):
     """What kernels take behind q, k and v."""
     return [
@@ -253,7 +222,7 @@ def _run(
     if dropout is not None:
         program = program.with_dropout(*dropout)
     if program.captures:
-        _check_captures(program, query)
+        captures.check(program, query)
     # A graph that is made of real tensors has the operator, too.
     if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
         mask = 0 if shared is None else shared.number

@@ -299,7 +299,8 @@ def create_block_mask(
             f" {type(mask_mod).__name__}"
         )
     if device is None:
-        device = torch.accelerator.current_accelerator() or "cpu"
+        # PyTorch itself may be made for one that is not there.
+        device = torch.accelerator.current_accelerator(check_available=True) or "cpu"
     size = (
         (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     )

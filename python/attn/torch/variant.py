@@ -6,6 +6,7 @@ import torch
 
 from ..trace import trace
 from ..trace.proxy import Scalar
+from . import captures as checks
 from . import compiled, frontend, kernels, options
 from .errors import InvalidArgument
 
@@ -137,7 +138,7 @@ class Variant:
         frontend.check_shapes(query, key, value, None, True, any_batch=True)
         for capture in captures:
             if isinstance(capture, torch.Tensor):
-                frontend.check_device(capture, query)
+                checks.check_device(capture, query)
             elif type(capture) not in (bool, int, float):
                 raise InvalidArgument(
                     "expects captures to be tensors and numbers, but got"
@@ -172,7 +173,7 @@ class Variant:
                     " that as a capture"
                 )
             else:
-                frontend.check_device(tensor, query)
+                checks.check_device(tensor, query)
                 sources.append((None, argument))
         for slot, number in enumerate(program.scalars):
             sources.append(

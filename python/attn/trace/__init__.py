@@ -18,7 +18,7 @@ import sys
 
 from . import arrays, library  # noqa: F401 (they define functions)
 from . import functions as calls
-from .errors import ArityError, TraceError
+from .errors import ArityError, ResultError, TraceError
 from .listing import write_log
 from .ops import NAMES
 from .program import Program, Region, Variant
@@ -137,7 +137,9 @@ def _result(function, result, recorder, name):
             else ("None" if result is None else type(result).__name__)
         )
         raise _at(
-            function, f"expects {name} to return one value for a pair, but got {what}"
+            function,
+            f"expects {name} to return one value for a pair, but got {what}",
+            ResultError,
         )
     kind = recorder.kinds[result._number]
     if name == "mask_mod" and kind != "B":
@@ -145,12 +147,14 @@ def _result(function, result, recorder, name):
             function,
             f"expects mask_mod to return a bool, but got {NAMES[kind]}:"
             " compare it, or cast it by .bool()",
+            ResultError,
         )
     if name == "score_mod" and kind == "B":
         raise _at(
             function,
             "expects score_mod to return a score, but got a bool: pass the function"
             " as mask_mod",
+            ResultError,
         )
     return result._number
 

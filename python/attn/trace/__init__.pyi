@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import Error
 
-class TraceError(Error, TypeError):
+class TraceError(Error, TypeError, RuntimeError):
     filename: str | None
     lineno: int | None
 

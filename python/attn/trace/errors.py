@@ -12,8 +12,9 @@ _LIBRARIES = {*PACKAGES, *sys.stdlib_module_names}
 _internal = {}
 
 
-class TraceError(Error, TypeError):
-    """A score or mask function that cannot become a program.
+class TraceError(Error, TypeError, RuntimeError):
+    """A score or mask function that cannot become a program. It is a RuntimeError as
+    what PyTorch raises for most of these.
 
     The text begins with the file and the line of the user's code, which are
     also `filename` and `lineno` (None if there is no such frame)."""
@@ -34,8 +35,8 @@ class ArityError(TraceError, AssertionError):
     """A function that takes other arguments than those it is called with."""
 
 
-class WriteError(TraceError, RuntimeError):
-    """A function that changes a tensor."""
+class ResultError(TraceError, AssertionError, ValueError):
+    """A function that returns something else than a score or a bool."""
 
 
 def is_library(module):

@@ -9,7 +9,7 @@ import difflib
 import sys
 
 from . import proxy
-from .errors import TraceError, WriteError
+from .errors import TraceError
 from .ops import OPS
 
 FUNCTIONS = {}
@@ -246,7 +246,7 @@ def call_torch(func, args, kwargs):
 
 
 def mutation(name):
-    return WriteError(
+    return TraceError(
         f"a function that is traced may not write to tensors, as '{name}' does:"
         " compute a new value"
     )

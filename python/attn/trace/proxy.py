@@ -8,7 +8,7 @@ import sys
 
 from .._tensors import Bitcast
 from . import functions
-from .errors import TraceError, WriteError, branch_error, number_error
+from .errors import TraceError, branch_error, number_error
 from .ops import NAMES
 from .recorder import MOST_UNROLLED
 
@@ -63,7 +63,7 @@ class Traced:
         )
 
     def __setitem__(self, key, value):
-        raise WriteError(
+        raise TraceError(
             "a function that is traced may not write to tensors: compute a new value"
         )
 
@@ -72,7 +72,7 @@ class Traced:
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         if kwargs.get("out") is not None:
-            raise WriteError(
+            raise TraceError(
                 f"a function that is traced may not write to tensors: leave out= of"
                 f" numpy.{ufunc.__name__} away"
             )
