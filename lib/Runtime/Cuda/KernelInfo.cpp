@@ -421,10 +421,11 @@ llvm::Error CudaProgram::validate() const {
 int64_t CudaProgram::getNumOperands() const {
   int64_t last = -1;
   for (const LaunchInfo &launch : launches) {
-    last =
-        std::max<int64_t>({last, launch.grid.operand, launch.grid.keyOperand});
-    last = std::max<int64_t>(
-        {last, launch.lists.rowsOperand, launch.lists.columnsOperand});
+    for (int64_t operand :
+         {launch.grid.operand, launch.grid.keyOperand, launch.lists.rowsOperand,
+          launch.lists.columnsOperand})
+      if (scratch.empty() || operand < firstScratch)
+        last = std::max(last, operand);
     for (const Variant &variant : launch.variants) {
       // Scratch comes before tables.
       if (!variant.tables.empty() && scratch.empty())

@@ -95,7 +95,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (llvm::Error error = tables->clear(variant.tables))
     return error;
   target.operands = tables->getOperands();
-  target.firstTable = std::min(target.firstTable, variant.firstTable);
+  if (!variant.tables.empty())
+    target.firstTable = std::min(target.firstTable, variant.firstTable);
   if (llvm::Error error = launchPrologues(**code, variant, target, sequence,
                                           /*withPreparation=*/!prepared))
     return error;

@@ -127,6 +127,9 @@ llvm::Expected<Tables> Tables::layOut(const Device &device, void *stream,
                                       llvm::ArrayRef<TableInfo> infos,
                                       llvm::ArrayRef<TensorView> operands,
                                       int64_t parts) {
+  // Without tables there is no first one.
+  if (infos.empty())
+    firstTable = static_cast<int32_t>(operands.size());
   Tables tables(device.getDriver(), stream, firstTable);
   tables.operands.assign(operands.begin(), operands.begin() + firstTable);
   std::vector<int64_t> numRows;

@@ -170,6 +170,7 @@ TEST_F(TablesTest, areNotNeededByLoopsAlone) {
   loop.extents = {{0, 0}, {-1, 0, 1, 2}};
   loop.params.resize(1, {ParamKind::Pointer, 1});
   variant.entry.clear();
+  variant.firstTable = 0;
   variant.tables.clear();
   variant.prologues.clear();
   variant.params.clear();
@@ -179,8 +180,11 @@ TEST_F(TablesTest, areNotNeededByLoopsAlone) {
   // Whatever variant others take.
   LaunchOptions options;
   options.variant = 3;
+  const int size = 8;
+  fakeCudaSetParams(&size, 1);
   EXPECT_EQ(launch(executable, options), "");
   EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 1,1,1"));
+  EXPECT_EQ(getValue<void *>(0), k.data);
   EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
 }
 
@@ -193,6 +197,8 @@ TEST_F(TablesTest, areSharedByLaunches) {
   variant.tables.clear();
   variant.prologues.clear();
   program.launches.push_back(program.launches.front());
+  // One of its tiles, too.
+  program.launches.back().grid.operand = 4;
   Executable executable = get(Executable::load(std::move(program)));
   EXPECT_EQ(launch(executable), "");
   llvm::StringRef log = fakeCudaGetLog();
