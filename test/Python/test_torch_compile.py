@@ -74,7 +74,7 @@ class Compiled(unittest.TestCase):
 
     def test_a_model(self):
         model = Model()
-        for backend in ("eager", "aot_eager"):
+        for backend in ("eager", "aot_eager", "cudagraphs"):
             torch._dynamo.reset()
             x = torch.randn(2, 2, 20, 8, requires_grad=True)
             self.check(model, x, wrt=(x, model.bias), backend=backend)
@@ -90,6 +90,15 @@ class Compiled(unittest.TestCase):
         for window in (3, 5, 7):
             torch.testing.assert_close(compiled(x, window), model(x, window))
         self.assertLessEqual(counter.frame_count, 4)
+
+    def test_lengths_that_are_marked(self):
+        model = Model()
+        compiled, counter = self.compile(model)
+        for length in (20, 24, 31):
+            x = torch.randn(2, 2, length, 8, requires_grad=True)
+            torch._dynamo.mark_dynamic(x, 2)
+            torch.testing.assert_close(compiled(x), model(x))
+        self.assertEqual(counter.frame_count, 1)
 
     def test_what_functions_compute_of_lengths(self):
         """A number that the graph of a function computes is a symbol, too."""

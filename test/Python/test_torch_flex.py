@@ -84,14 +84,15 @@ class Results(unittest.TestCase):
             flex.check_errors(self, aux.lse, exact_lse, rounded_lse, dtype)
 
     def test_head_dimensions(self):
-        for dim, dim_v in [(1, 1), (3, 7), (16, 5), (65, 33)]:
+        for dim, dim_v in [(1, 1), (3, 7), (16, 5), (65, 33), (127, 129), (576, 512)]:
             self.check(qkv((1, 2, 20, dim), dim_v=dim_v))
         # The stride of a dimension of 1 is any number.
         q, k, v = (x.as_strided(x.shape, (40, 20, 1, 5)) for x in qkv((1, 2, 20, 1)))
         self.check((q, k, v))
 
     def test_lengths(self):
-        for queries, keys in [(1, 1), (17, 127), (129, 3), (5, 0), (0, 5)]:
+        several = [(1, 1), (17, 127), (129, 3), (128, 128), (2, 4097), (5, 0), (0, 5)]
+        for queries, keys in several:
             q, k, v = qkv((1, 2, queries, 8), (1, 2, keys))
             o, _ = self.check((q, k, v))
             self.assertEqual(o.shape, q.shape)

@@ -204,6 +204,10 @@ class Autograd(unittest.TestCase):
         first = self.run_all()
         for a, b in zip(first, self.run_all()):
             self.assertTrue(torch.equal(a, b))
+        torch.use_deterministic_algorithms(True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        for a, b in zip(first, self.run_all()):
+            self.assertTrue(torch.equal(a, b))
 
     def test_checkpoint(self):
         kept = self.run_all(

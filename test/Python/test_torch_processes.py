@@ -40,6 +40,24 @@ call(64)
 print(*call(1 << 17))
 """
 
+# A step of a compiled model, and what was compiled for it.
+STEP = """
+import json, torch
+import attn.torch as ours
+from torch._dynamo.utils import counters
+def model(x, table):
+    length = x.shape[2]
+    mask = ours.create_block_mask(lambda b, h, i, j: j <= i, None, None, length, length, "cpu")
+    return ours.flex_attention(x, x, x, lambda s, b, h, i, j: s + table[i - j], mask).sin()
+torch.manual_seed(0)
+x = torch.randn(1, 2, 20, 8, requires_grad=True)
+table = torch.randn(20, requires_grad=True)
+o = torch.compile(model, fullgraph=True)(x, table)
+o.sum().backward()
+print(counters["inductor"]["fxgraph_cache_miss"], counters["aot_autograd"]["autograd_cache_miss"],
+      *[float(t.double().sum()).hex() for t in (o, x.grad, table.grad)])
+"""
+
 # A layer of attention with a learned bias, whose loss is summed over ranks.
 RANK = """
 import os, sys, torch
@@ -104,6 +122,32 @@ class Processes(unittest.TestCase):
         )
         output, grown, inputs = map(int, run.stdout.split())
         self.assertLess(inputs + grown, 1.1 * (inputs + output))
+
+    def test_warm_caches(self):
+        """A second process compiles nothing, and its results have the same bits."""
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {
+                **os.environ,
+                "ATTN_LOG": "cache",
+                "ATTN_CACHE_DIR": os.path.join(folder, "attn"),
+                "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "torch"),
+            }
+
+            def run():
+                command = [sys.executable, "-W", "ignore", "-c", STEP]
+                found = subprocess.run(
+                    command, capture_output=True, text=True, env=environment, check=False
+                )
+                self.assertEqual(found.returncode, 0, found.stderr)
+                return found.stdout.split(), found.stderr
+
+            cold, log = run()
+            self.assertRegex(log, "attn: cache: miss ")
+            self.assertNotEqual(cold[:2], ["0", "0"])
+            warm, log = run()
+            self.assertRegex(log, "attn: cache: hit ")
+            self.assertNotRegex(log, "attn: cache: miss ")
+            self.assertEqual(warm, ["0", "0", *cold[2:]])
 
     def test_more_elements_than_32_bits_count(self):
         file = tempfile.NamedTemporaryFile(dir=self.folder)
