@@ -288,6 +288,8 @@ class Compiled(unittest.TestCase):
 
 
     def test_strict_export(self):
+        if ours._compat.VERSION < (2, 10):
+            self.skipTest("PyTorch 2.9 exports no closures with tensors so")
         q, k, v = qkv((1, 2, 9, 8))
         bias, ids = torch.randn(2, 9), torch.arange(9) // 4
 

@@ -209,6 +209,8 @@ class Layouts(unittest.TestCase):
     def test_strides_are_those_of_theirs(self):
         theirs._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
         for name, q in self.layouts().items():
+            if name in ("expanded", "transposed", "all") and ours._compat.VERSION < (2, 10):
+                continue  # The last dimension was not the innermost one.
             for dim_v in (8, 4):
                 k = torch.randn(q.shape)
                 v = torch.randn(*q.shape[:3], dim_v)
@@ -348,7 +350,9 @@ class Errors(unittest.TestCase):
             mask = create(causal, 1, None, 37, 37, device="cpu")
             reject(ValueError, "the batch 2 of query", mask, batch=1)
         mask = theirs.create_block_mask(causal, 2, 4, 37, 37, device="cpu")
-        reject(RuntimeError, "a slice of a BlockMask has none", mask[0])
+        # In PyTorch 2.9, a slice keeps the function of the whole.
+        if ours._compat.VERSION >= (2, 10):
+            reject(RuntimeError, "a slice of a BlockMask has none", mask[0])
         reject(RuntimeError, "block_mask on cpu, .* on meta", mask.to("meta"))
         reject(ValueError, "a Mask or a BlockMask, .*but got function", causal)
 

@@ -38,7 +38,9 @@ class Lazy(unittest.TestCase):
         self.assertEqual(mask.shape, expected.shape)
         self.assertEqual(tuple(mask.BLOCK_SIZE), tuple(expected.BLOCK_SIZE))
         self.assertTrue(torch.equal(mask.to_dense(), expected.to_dense()))
-        self.assertAlmostEqual(mask.sparsity(), expected.sparsity())
+        # Not theirs, which counts pairs behind the lengths before PyTorch 2.15.
+        blocks = expected.to_dense().double().mean().item()
+        self.assertAlmostEqual(mask.sparsity(), 100 * (1 - blocks))
         self.assertEqual(mask.numel(), expected.numel())
 
     def test_blocks(self):
@@ -343,6 +345,8 @@ class Prepared(unittest.TestCase):
         self.assertFalse(torch.equal(again, expected))
 
     def test_a_graph_that_is_exported(self):
+        if ours._compat.VERSION < (2, 10):
+            self.skipTest("PyTorch 2.9 exports no closures with tensors so")
         # Another process does not know the mask: its graph shares nothing.
         q, k, v = (x.detach() for x in self.tensors)
         self.mask.prepare()

@@ -143,6 +143,12 @@ _here = contextlib.nullcontext()
 _operator = torch.ops.higher_order.flex_attention
 
 
+def first(index):
+    """0 in the place of an index: before PyTorch 2.11, graphs of functions take no
+    index that is a number."""
+    return 0 if VERSION >= (2, 11) else index * 0
+
+
 def call_operator(query, key, value, score_mod, mask_mod, scale, kernel_options):
     """A call that torch.compile traces: output, log-sum-exp and something."""
     count = query.new_ones((1, 1, 1), dtype=torch.int32)

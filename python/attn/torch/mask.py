@@ -144,11 +144,10 @@ class Mask:
         return self._classes()[0].int()
 
     def sparsity(self):
-        """How many of the pairs are in blocks without an allowed one, in percent."""
-        blocks = self._classes()[0].sum().item()
-        return 100 * (
-            1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / max(1, self.numel())
-        )
+        """How many of the blocks have no allowed pair, in percent: as PyTorch 2.15
+        has it, where blocks that end behind the lengths count like others."""
+        some = self._classes()[0]
+        return 100 * (1 - some.sum().item() / max(1, some.numel()))
 
     def to_string(self, grid_size=(20, 20), limit=4):
         """A drawing of the blocks of each batch and head, up to `limit` of them:
@@ -366,7 +365,7 @@ def _repeat(count, wanted):
     """Which of `count` masks each of `wanted` batches or heads has: they repeat,
     as in FlexAttention."""
     if count == 1:
-        return lambda x: 0
+        return _compat.first
     return (lambda x: x) if count >= wanted else (lambda x: x % count)
 
 

@@ -17,7 +17,9 @@ def _reader(attn_mask):
     wide = [extent > 1 for extent in attn_mask.shape]
 
     def read(*indices):
-        return attn_mask[tuple([x if w else 0 for x, w in zip(indices, wide)])]
+        return attn_mask[
+            tuple([x if w else _compat.first(x) for x, w in zip(indices, wide)])
+        ]
 
     return read
 
