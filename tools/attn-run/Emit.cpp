@@ -1,6 +1,7 @@
 //===- Emit.cpp - Code of a program, without a run ------------------------===//
 
 #include "Emit.h"
+#include "Program.h"
 #include "attn/Runtime/Cuda/Ptxas.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -46,7 +47,7 @@ class Selection {
 public:
   Selection(const cuda::CudaProgram &program, const Texts &texts,
             const Options &options)
-      : variants(program.launches[0].variants), checks(program.checks),
+      : variants(getFirstAttention(program).variants), checks(program.checks),
         texts(texts), options(options) {}
 
   Expected<std::vector<EmittedCode>> get();

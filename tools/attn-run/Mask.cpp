@@ -38,10 +38,10 @@ std::optional<double> MaskReport::getPredictedSpeedup(size_t mask) const {
 static Expected<mlir::Attribute>
 findSchedule(Program &program, const Kernel &kernel, const Options &options) {
   if (const auto &cuda = kernel.package().program) {
-    for (const cuda::LaunchInfo &launch : cuda->launches)
-      for (const cuda::Variant &variant : launch.variants)
-        return mlir::parseAttribute(variant.schedule, program.context.get());
-    return mlir::Attribute();
+    const cuda::Variant &variant = getFirstAttention(*cuda).variants.front();
+    return variant.hasTiles()
+               ? mlir::parseAttribute(variant.schedule, program.context.get())
+               : mlir::Attribute();
   }
   CompileOptions compile;
   compile.entry = program.entry.getSymName().str();

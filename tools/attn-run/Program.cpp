@@ -26,6 +26,15 @@ static Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(message);
 }
 
+const cuda::LaunchInfo &
+cli::getFirstAttention(const cuda::CudaProgram &program) {
+  auto found =
+      llvm::find_if(program.launches, [](const cuda::LaunchInfo &launch) {
+        return launch.variants.front().hasTiles();
+      });
+  return found == program.launches.end() ? program.launches.front() : *found;
+}
+
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//

@@ -3,6 +3,7 @@
 #ifndef ATTN_TOOLS_ATTNRUN_PROGRAM_H
 #define ATTN_TOOLS_ATTNRUN_PROGRAM_H
 
+#include "attn/Runtime/Cuda/KernelInfo.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -34,6 +35,10 @@ llvm::Error addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
 /// What the compiler says of a program: the text of its errors is that of the
 /// diagnostics.
 llvm::Error makeCompileError(const Program &program, llvm::Error error);
+
+/// The first launch of an attention; others go through the elements of tensors
+/// around it. Without one, the first of all.
+const cuda::LaunchInfo &getFirstAttention(const cuda::CudaProgram &program);
 
 /// The name nearest to `name`, as in "; did you mean 'query'?", or nothing if
 /// none is near.

@@ -61,7 +61,7 @@ static bool areRowsOnCPU(AttentionOp op, SparsityForm form,
 /// As a launch picks a kernel.
 static llvm::Expected<bool> areRowsOnGPU(const cuda::CudaProgram &program,
                                          const Execution &execution) {
-  const cuda::LaunchInfo &launch = program.launches.front();
+  const cuda::LaunchInfo &launch = getFirstAttention(program);
   // Addresses and strides are those of whole tensors, which all kernels take.
   std::deque<Shape> strides;
   std::vector<TensorView> views;

@@ -111,6 +111,17 @@ SmallVector<OpFoldResult> mlir::attn::getExtents(OpBuilder &builder,
   return sizes;
 }
 
+OpFoldResult mlir::attn::getLoopExtent(OpBuilder &builder, linalg::LinalgOp op,
+                                       unsigned loop) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (isa<TensorType>(operand.get().getType()))
+      for (auto [dim, expr] :
+           llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+        if (expr == builder.getAffineDimExpr(loop))
+          return getExtents(builder, operand.get())[dim];
+  return {};
+}
+
 namespace {
 /// Emits elements, each with what it is made of.
 class ElementEmitter {
@@ -278,14 +289,7 @@ ElementEmitter::emitSums(linalg::LinalgOp op,
   if (dims.empty())
     return emitBody(op, loopIndices, accumulators);
   Location loc = op.getLoc();
-  // The extent of an operand that has the loop's index as one of its own.
-  OpFoldResult extent;
-  for (OpOperand &operand : op->getOpOperands())
-    if (isa<TensorType>(operand.get().getType()))
-      for (auto [dim, expr] :
-           llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
-        if (expr == builder.getAffineDimExpr(dims.front()) && !extent)
-          extent = getExtents(builder, operand.get())[dim];
+  OpFoldResult extent = getLoopExtent(builder, op, dims.front());
   if (!extent)
     return FailureOr<SmallVector<Value>>(
         op->emitError("expects extents of loops to be those of operands")

@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_ELEMENTVALUES_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_ELEMENTVALUES_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 
@@ -30,6 +31,11 @@ FailureOr<Value> computeElement(OpBuilder &builder, Value tensor,
 
 /// The extents of a tensor that is computed by element, by those of others.
 SmallVector<OpFoldResult> getExtents(OpBuilder &builder, Value tensor);
+
+/// The extent of a loop of an operation of linalg, or null if no operand has
+/// it as one of its own.
+OpFoldResult getLoopExtent(OpBuilder &builder, linalg::LinalgOp op,
+                           unsigned loop);
 
 } // namespace mlir::attn
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNHOPPERELEMENTLOOPSPASS
@@ -27,6 +28,101 @@ static Value skipCasts(Value value) {
   while (auto cast = value.getDefiningOp<tensor::CastOp>())
     value = cast.getSource();
   return value;
+}
+
+/// A sum over several loops becomes one over the last of them, for each index
+/// of the others, whose results are summed in the same way: there are as many
+/// threads for it as the tensor has rows.
+static void splitSums(linalg::LinalgOp op) {
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  if (reductions.size() < 2 || op->getNumResults() != 1 ||
+      !op.hasPureTensorSemantics())
+    return;
+  OpOperand &init = *op.getDpsInitOperand(0);
+  BlockArgument sum = op.getMatchingBlockArgument(&init);
+  auto add = op.getBlock()
+                 ->getTerminator()
+                 ->getOperand(0)
+                 .getDefiningOp<arith::AddFOp>();
+  if (!add || !sum.hasOneUse() || *sum.user_begin() != add)
+    return;
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> extents;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    if (!extents.emplace_back(getLoopExtent(builder, op, loop)))
+      return;
+  AffineMap results = op.getMatchingIndexingMap(&init);
+  // The loops that are left, and what is summed over them so far.
+  SmallVector<unsigned> loops =
+      llvm::to_vector(llvm::seq<unsigned>(0, op.getNumLoops()));
+  Value part;
+  while (!reductions.empty()) {
+    unsigned last = reductions.pop_back_val();
+    auto getMap = [&](auto isThere, ArrayRef<unsigned> order) {
+      SmallVector<AffineExpr> exprs;
+      for (unsigned loop : order)
+        if (isThere(loop))
+          exprs.push_back(builder.getAffineDimExpr(llvm::find(loops, loop) -
+                                                   loops.begin()));
+      return AffineMap::get(loops.size(), 0, exprs, builder.getContext());
+    };
+    SmallVector<unsigned> all(loops);
+    auto isLeft = [&](unsigned loop) { return loop != last; };
+    Value out = init.get();
+    SmallVector<unsigned> order(all);
+    if (!reductions.empty()) {
+      SmallVector<OpFoldResult> sizes;
+      for (unsigned loop : all)
+        if (isLeft(loop))
+          sizes.push_back(extents[loop]);
+      Value zero = arith::ConstantOp::create(
+          builder, loc, builder.getZeroAttr(sum.getType()));
+      Value empty = tensor::EmptyOp::create(builder, loc, sizes, sum.getType());
+      out = linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+    } else {
+      order.clear();
+      for (AffineExpr expr : results.getResults())
+        order.push_back(cast<AffineDimExpr>(expr).getPosition());
+    }
+    SmallVector<AffineMap> maps;
+    SmallVector<Value> inputs;
+    if (part) {
+      inputs.push_back(part);
+      maps.push_back(getMap([](unsigned) { return true; }, all));
+    } else {
+      for (OpOperand *input : op.getDpsInputOperands()) {
+        inputs.push_back(input->get());
+        maps.push_back(op.getMatchingIndexingMap(input));
+      }
+    }
+    maps.push_back(getMap(isLeft, order));
+    SmallVector<utils::IteratorType> iterators;
+    for (unsigned loop : all)
+      iterators.push_back(isLeft(loop) ? utils::IteratorType::parallel
+                                       : utils::IteratorType::reduction);
+    auto generic = linalg::GenericOp::create(
+        builder, loc, TypeRange(out.getType()), inputs, out, maps, iterators,
+        [&](OpBuilder &inner, Location, ValueRange arguments) {
+          Value result;
+          if (part) {
+            result =
+                arith::AddFOp::create(inner, loc, arguments[1], arguments[0]);
+          } else {
+            IRMapping mapping;
+            mapping.map(op.getBlock()->getArguments(), arguments);
+            for (Operation &one : op.getBlock()->without_terminator())
+              inner.clone(one, mapping);
+            result = mapping.lookup(add.getResult());
+          }
+          linalg::YieldOp::create(inner, loc, result);
+        });
+    part = generic.getResult(0);
+    llvm::erase(loops, last);
+  }
+  op->getResult(0).replaceAllUsesWith(part);
+  op->erase();
 }
 
 /// The tensors that have to be in memory, in the order of the program: what
@@ -110,6 +206,8 @@ static LogicalResult emitLoops(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return success();
   Block &block = function.getBody().front();
+  for (auto op : llvm::make_early_inc_range(block.getOps<linalg::LinalgOp>()))
+    splitSums(op);
   for (Value root : findRoots(block)) {
     FailureOr<Value> computed = emitLoop(root);
     if (failed(computed))

@@ -75,6 +75,50 @@ func.func @sums(%a: tensor<?x?xf32>, %s: f32) -> tensor<?x?xf32> {
 
 // -----
 
+// A sum over two loops is one over the last of them first.
+// CHECK-LABEL: func.func @twice(
+// CHECK-SAME: %[[A:.*]]: tensor<3x5x7xf32>, %[[S:.*]]: tensor<5xf32>)
+// CHECK: %[[PART:.*]] = scf.forall (%[[I:.*]], %[[J:.*]]) in (3, 5)
+// CHECK: scf.for %[[K:.*]] = %c0 to %c7 step %c1 iter_args(%[[ACC:.*]] = %cst)
+// CHECK: %[[X:.*]] = tensor.extract %[[A]][%[[I]], %[[J]], %[[K]]]
+// CHECK: %[[E:.*]] = math.exp %[[X]]
+// CHECK: arith.addf %[[ACC]], %[[E]]
+// CHECK: scf.forall (%[[J:.*]]) in (5)
+// CHECK: %[[START:.*]] = tensor.extract %[[S]][%[[J]]]
+// CHECK: scf.for %[[I:.*]] = %c0 to %c3 step %c1 iter_args(%[[ACC:.*]] = %[[START]])
+// CHECK: %[[Y:.*]] = tensor.extract %[[PART]][%[[I]], %[[J]]]
+// CHECK: arith.addf %[[ACC]], %[[Y]]
+func.func @twice(%a: tensor<3x5x7xf32>, %s: tensor<5xf32>) -> tensor<5xf32> {
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (j)>],
+      iterator_types = ["reduction", "parallel", "reduction"]}
+      ins(%a : tensor<3x5x7xf32>) outs(%s : tensor<5xf32>) {
+    ^bb0(%x: f32, %sum: f32):
+      %e = math.exp %x : f32
+      %y = arith.addf %sum, %e : f32
+      linalg.yield %y : f32
+  } -> tensor<5xf32>
+  return %r : tensor<5xf32>
+}
+
+// -----
+
+// A maximum over two loops is not taken apart.
+// CHECK-LABEL: func.func @largest(
+// CHECK-COUNT-1: scf.forall (
+// CHECK-COUNT-2: scf.for %
+// CHECK-NOT: scf.forall (
+func.func @largest(%a: tensor<3x5xf32>, %s: tensor<f32>) -> tensor<f32> {
+  %r = linalg.reduce ins(%a : tensor<3x5xf32>) outs(%s : tensor<f32>) dimensions = [0, 1]
+    (%x: f32, %y: f32) {
+      %m = arith.maximumf %x, %y : f32
+      linalg.yield %m : f32
+    }
+  return %r : tensor<f32>
+}
+
+// -----
+
 #map = affine_map<(i, j) -> (i, j)>
 
 // Slices and shapes are indices.

@@ -3,6 +3,7 @@
 #include "ElementLoops.h"
 #include "WarpLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -17,13 +18,24 @@ bool mlir::attn::isElementLoop(scf::ForallOp loop) {
   });
 }
 
+bool mlir::attn::hasSums(scf::ForallOp loop) {
+  return !loop.getBody()->getOps<scf::ForOp>().empty();
+}
+
 LogicalResult mlir::attn::emitElementIteration(OpBuilder &builder,
                                                scf::ForallOp loop,
                                                KernelArguments &arguments,
                                                KernelValues &values) {
   Location loc = loop.getLoc();
-  if (failed(emitThreadIteration(builder, loop, values)))
+  Value lane;
+  if (hasSums(loop)) {
+    if (failed(emitWarpIteration(builder, loop, values)))
+      return failure();
+    lane = gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+    values.setLane(lane);
+  } else if (failed(emitThreadIteration(builder, loop, values))) {
     return failure();
+  }
   for (Operation &op : loop.getTerminator().getYieldingOps()) {
     auto insert = cast<tensor::ParallelInsertSliceOp>(op);
     auto element = insert.getSource().getDefiningOp<tensor::InsertOp>();
@@ -38,6 +50,14 @@ LogicalResult mlir::attn::emitElementIteration(OpBuilder &builder,
         values.getScalars(insert.getMixedOffsets());
     if (failed(value) || failed(place))
       return failure();
+    OpBuilder::InsertionGuard guard(builder);
+    if (lane) {
+      ScalarBuilder ints(loc, builder);
+      builder.setInsertionPointToStart(
+          scf::IfOp::create(ints, ints.eq(ints.toI32(lane), 0),
+                            /*withElseRegion=*/false)
+              .thenBlock());
+    }
     memref::StoreOp::create(builder, loc, *value,
                             arguments.getMemRef(*operand, insert.getDestType()),
                             *place);

@@ -11,7 +11,11 @@ namespace mlir::attn {
 /// a thread has an iteration then, and a warp as many as it has threads.
 bool isElementLoop(scf::ForallOp loop);
 
-/// Emits what a thread does, where the builder stands.
+/// Whether such a loop has others in it, as sums have: a warp has an iteration
+/// then, and its threads share out what is summed.
+bool hasSums(scf::ForallOp loop);
+
+/// Emits what a thread, or a warp, does, where the builder stands.
 LogicalResult emitElementIteration(OpBuilder &builder, scf::ForallOp loop,
                                    KernelArguments &arguments,
                                    KernelValues &values);

@@ -30,8 +30,8 @@ FailureOr<Value> TileValues::computeExtract(tensor::ExtractOp op) {
 }
 
 /// How the threads of a warp bring together what each has found, if that does
-/// not depend on who found what, nor on the start: the least of all, and so on.
-/// A loop may leave that to a loop in it.
+/// not depend on who found what: the least of all, and so on, or a sum, whose
+/// order is always the same. A loop may leave that to a loop in it.
 static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
                                                              unsigned number) {
   Operation *op = loop.getYieldedValues()[number].getDefiningOp();
@@ -54,6 +54,8 @@ static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
     return gpu::AllReduceOperation::AND;
   if (isa<arith::OrIOp>(op))
     return gpu::AllReduceOperation::OR;
+  if (isa<arith::AddFOp>(op) && op->getResult(0).getType().isF32())
+    return gpu::AllReduceOperation::ADD;
   return std::nullopt;
 }
 
@@ -107,6 +109,17 @@ LogicalResult TileValues::emitLoop(scf::ForOp loop, VectorKind kind,
     reductions.push_back(reduction.value_or(gpu::AllReduceOperation::OR));
   }
   if (isShared) {
+    // A sum starts once.
+    for (auto [init, kind] : llvm::zip_equal(*inits, reductions)) {
+      if (kind != gpu::AllReduceOperation::ADD)
+        continue;
+      Value isFirst = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::eq, lane,
+          arith::ConstantIndexOp::create(builder, loc, 0));
+      Value zero = arith::ConstantOp::create(
+          builder, loc, builder.getZeroAttr(init.getType()));
+      init = arith::SelectOp::create(builder, loc, isFirst, init, zero);
+    }
     Value first = arith::MulIOp::create(builder, loc, lane, bounds[2]);
     bounds[0] = arith::AddIOp::create(builder, loc, bounds[0], first);
     bounds[2] = arith::MulIOp::create(

@@ -312,9 +312,10 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
   bool isOfElements = isElementLoop(loop);
   vector::TransferReadOp tileRead =
       isOfElements ? vector::TransferReadOp() : findTileRead(loop);
-  int64_t numLanes = isOfElements ? 1
-                     : tileRead   ? hopper::kWarpThreads
-                                  : getNumLanes(loop);
+  bool isOfThreads = isOfElements && !hasSums(loop);
+  int64_t numLanes = isOfThreads                ? 1
+                     : isOfElements || tileRead ? hopper::kWarpThreads
+                                                : getNumLanes(loop);
   int64_t perWarp = hopper::kWarpThreads / numLanes;
   for (auto [number, bound] : llvm::enumerate(loop.getMixedUpperBound())) {
     bool isShared = static_cast<int64_t>(number) + 1 == loop.getRank();
