@@ -49,16 +49,51 @@ class Tests(unittest.TestCase):
         call = torch.compile(flex_attention, backend="aot_eager")
         call(*self.qkv, **{"kernel_" "options": {"ATTN": {"opt_level": 0}}})
 
+    def test_error_of_a_call(self):
+        # Theirs takes any option.
+        with self.assertRaisesRegex(ValueError, "not a text of ours"):
+            flex_attention(*self.qkv, **{"kernel_" "options": {"TILE": 1}})
+
+    def run_paged_attention(self):
+        raise AssertionError("not reached")
+
+    def test_part(self):
+        self.test_results()
+        self.run_paged_attention()
+        raise AssertionError("nor is what follows")
+
     def test_code(self):
         FileCheck().check("triton")
 
     def test_paged(self):
-        raise AssertionError("PagedAttention")
+        raise AssertionError("PagedAttention(")
+
+    def test_of_masks(self):
+        create_block_mask(causal, None, None, 40, 40, device="cpu")
+
+    if not torch.cuda.is_available():
+        @unittest.skipUnless(False, "on a GPU")
+        def test_on_a_gpu(self):
+            q = torch.randn(1, 2, 40, 16, device="cuda", requires_grad=True)
+            call = torch.compile(flex_attention, backend="aot_eager")
+            found, expected = (
+                torch.autograd.grad(f(q, q, q).sum(), q)[0] for f in (call, flex_attention)
+            )
+            torch.testing.assert_close(found, expected)
 """
 WRONG = """
     def test_wrong(self):
-        raise AssertionError("no")
+        raise AssertionError("no flex_attention")
+
+    def test_not_compiled(self):
+        def function(q, k, v):
+            torch._dynamo.graph_break()
+            call = torch._dynamo.disable(flex_attention)
+            return call(q, k, v)
+
+        torch.compile(function, backend="aot_eager")(*self.qkv)
 """
+ON_CPU = 0 if torch is None or torch.cuda.is_available() else 1
 
 
 @unittest.skipIf(torch is None, "needs PyTorch")
@@ -80,14 +115,16 @@ class Runner(unittest.TestCase):
     def test_what_applies_runs(self):
         run = self.run_on(TESTS)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("3 tests apply, 2 do not", run.stdout)
+        self.assertIn(f"{5 + ON_CPU} tests apply, 3 do not", run.stdout)
         self.assertIn("left out, reads generated code: test_code", run.stdout)
-        self.assertIn("3 of 3 passed, 0 failed", run.stdout)
+        self.assertRegex(run.stdout, "left out, calls no attention, .*: test_of_masks")
+        self.assertIn(f"{5 + ON_CPU} of {5 + ON_CPU} passed, 0 failed", run.stdout)
 
     def test_failures_count(self):
         run = self.run_on(TESTS + WRONG)
         self.assertEqual(run.returncode, 1)
-        self.assertIn("3 of 4 passed, 1 failed", run.stdout)
+        self.assertIn(f"{5 + ON_CPU} of {7 + ON_CPU} passed, 2 failed", run.stdout)
+        self.assertIn("expects one graph, but a call of ours is in none", run.stderr)
         chosen = self.run_on(TESTS + WRONG, "-k", "results")
         self.assertEqual(chosen.returncode, 0, chosen.stderr)
         self.assertIn("1 of 1 passed", chosen.stdout)
