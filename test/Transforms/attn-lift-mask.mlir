@@ -381,3 +381,74 @@ func.func @ceil_of_any(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %w: index
       }
   return %r#0 : tensor<2x4x?x8xf32>
 }
+
+// -----
+
+// Gradients: documents have classes, and so has a limit that falls and rises again from query to query, whose queries are not an interval.
+
+// CHECK-LABEL: func @gradient
+// CHECK:      mask(
+// CHECK:      tiles(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK-COUNT-2: attn.range
+// CHECK:        attn.yield %{{.*}}, %{{.*}} : i1, i1
+!g = tensor<2x4x?x8xf32>
+func.func @gradient(%q: !g, %l: tensor<2x4x?xf32>, %doc: tensor<2x?xi32>) -> !g {
+  %r = attn.attention_grad wrt(q)
+      ins(%q, %q, %q, %q, %l, %q : !g, !g, !g, !g, tensor<2x4x?xf32>, !g)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%q : !g)
+      mask(%b, %h, %i, %j, %w) {
+        %x = tensor.extract %w[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %w[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r : !g
+}
+// CHECK-LABEL: func @gradient_limits
+// CHECK:      tiles(
+// CHECK:        attn.yield %{{.*}}, %{{.*}} : i1, i1
+func.func @gradient_limits(%q: !g, %l: tensor<2x4x?xf32>, %limits: tensor<?xi32>) -> !g {
+  %r = attn.attention_grad wrt(q)
+      ins(%q, %q, %q, %q, %l, %q : !g, !g, !g, !g, tensor<2x4x?xf32>, !g)
+      captures(%limits : tensor<?xi32>)
+      outs(%q : !g)
+      mask(%b, %h, %i, %j, %w) {
+        %n = tensor.extract %w[%i] : tensor<?xi32>
+        %end = arith.index_cast %n : i32 to index
+        %p = arith.cmpi slt, %j, %end : index
+        attn.yield %p : i1
+      }
+  return %r : !g
+}
+// Bounds say all of a causal mask.
+// CHECK-LABEL: func @gradient_causal
+// CHECK-NOT: tiles(
+// CHECK:     return
+func.func @gradient_causal(%q: !g, %l: tensor<2x4x?xf32>) -> !g {
+  %r = attn.attention_grad wrt(q)
+      ins(%q, %q, %q, %q, %l, %q : !g, !g, !g, !g, tensor<2x4x?xf32>, !g)
+      outs(%q : !g)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : !g
+}
+// A mask that is the same for all tiles goes.
+// CHECK-LABEL: func @gradient_always
+// CHECK-NOT: mask(
+// CHECK-NOT: tiles(
+// CHECK:     return
+func.func @gradient_always(%q: !g, %l: tensor<2x4x?xf32>) -> !g {
+  %r = attn.attention_grad wrt(q)
+      ins(%q, %q, %q, %q, %l, %q : !g, !g, !g, !g, tensor<2x4x?xf32>, !g)
+      outs(%q : !g)
+      mask(%b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %x = arith.muli %j, %i : index
+        %p = arith.cmpi sge, %x, %c0 : index
+        attn.yield %p : i1
+      }
+  return %r : !g
+}

@@ -185,7 +185,22 @@ func.func @f(%q: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>, %w: tensor<8xf32>
 
 // -----
 
+func.func @f(%q: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>) {
+  // expected-error @below {{expects the tiles region to yield 'i1', 'i1', but got 'index', 'index'}}
+  %r = attn.attention_grad wrt(q)
+      ins(%q, %q, %q, %q, %l, %q : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>, tensor<2x4x16x8xf32>)
+      outs(%q : tensor<2x4x16x8xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-note @below {{yielded here}}
+        attn.yield %i0, %i1 : index, index
+      }
+  return
+}
+
+// -----
+
 func.func @f(%q: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>, %w: tensor<8xf32>, %n: tensor<8xi32>, %h: tensor<2x4x16x8xf16>, %s: tensor<2x4x16x4xf32>, %z: tensor<f32>) {
+  // expected-note @below {{in this attention}}
   %r = attn.attention_grad wrt(q)
       ins(%q, %q, %q, %q, %l, %q : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>, tensor<2x4x16x8xf32>)
       captures(%w, %n : tensor<8xf32>, tensor<8xi32>)
@@ -196,7 +211,7 @@ func.func @f(%q: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>, %w: tensor<8xf32>
         attn.yield %x : f32
       }
       adjoint(%s, %ds, %b, %h, %i, %j, %w0, %w1) {
-        // expected-error @below {{'attn.range' op expects parent op 'attn.online_attention'}}
+        // expected-error @below {{'attn.range' is not allowed in the adjoint region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, scf.for, attn.dropout, or attn.contribute}}
         %min, %max = attn.range %w1[%i] to [%j] : tensor<8xi32>
         attn.yield %ds : f32
       }

@@ -36,6 +36,8 @@ func.func @least(%q: tensor<2x4x16x8xf32>, %k: tensor<2x2x32x8xf32>, %v: tensor<
 // CHECK-NEXT:      attn.contribute %ds to %w0[%h, %i] : f32, tensor<8x?xbf16>
 // CHECK-NEXT:      attn.contribute %ds to %w2 : f32, f32
 // CHECK-NEXT:      attn.yield %ds : f32
+// CHECK:         tiles(%b, %h, %i0, %i1, %j0, %j1, %w0, %w1, %w2) {
+// CHECK:           attn.yield %{{.*}}, %{{.*}} : i1, i1
 func.func @all_clauses(%q: tensor<?x?x8x64xbf16>, %k: tensor<1x2x?x64xbf16>, %v: tensor<?x1x2x128xbf16>,
     %o: tensor<?x?x8x128xbf16>, %lse: tensor<?x?x8xf32>, %do: tensor<?x?x8x128xbf16>, %dlse: tensor<?x?x8xf32>,
     %bias: tensor<8x?xbf16>, %n: index, %c: f32, %bits: tensor<?x?xi1>,
@@ -64,6 +66,11 @@ func.func @all_clauses(%q: tensor<?x?x8x64xbf16>, %k: tensor<1x2x?x64xbf16>, %v:
         attn.contribute %ds to %w2 : f32, f32
         attn.yield %ds : f32
       }
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %w0, %w1, %w2) {
+        %may = arith.cmpi sle, %j0, %w1 : index
+        %must = arith.cmpi sle, %j1, %w1 : index
+        attn.yield %may, %must : i1, i1
+      }
   return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<?x?x8x64xbf16>, tensor<1x2x?x64xbf16>, tensor<?x1x2x128xbf16>, tensor<8x?xbf16>, tensor<f32>
 }
 
@@ -89,6 +96,10 @@ func.func @says_nothing(%q: tensor<2x4x16x8xf32>, %lse: tensor<2x4x16xf32>, %w: 
       }
       adjoint(%s, %ds, %b, %h, %i, %j, %w0) {
         attn.yield %ds : f32
+      }
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %w0) {
+        %true = arith.constant true
+        attn.yield %true, %true : i1, i1
       }
   return %r#0, %r#1 : tensor<2x4x16x8xf32>, tensor<8xf32>
 }

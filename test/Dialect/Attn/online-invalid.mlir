@@ -244,7 +244,7 @@ func.func @range_in_mask(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %x: ten
 // -----
 
 func.func @range_outside(%x: tensor<?xi1>, %i: index) {
-  // expected-error@+1 {{'attn.range' op expects parent op 'attn.online_attention'}}
+  // expected-error@+1 {{'attn.range' op expects parent op to be one of 'attn.online_attention, attn.attention_grad'}}
   %all, %any = attn.range %x[%i] to [%i] : tensor<?xi1>
   return
 }
@@ -275,7 +275,7 @@ func.func @range_rank(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %x: tensor
 // -----
 
 func.func @range_over_outside(%i: index) {
-  // expected-error@+1 {{'attn.range_over' op expects parent op 'attn.online_attention'}}
+  // expected-error@+1 {{'attn.range_over' op expects parent op to be one of 'attn.online_attention, attn.attention_grad'}}
   %all, %any = attn.range_over (%x = %i to %i) : index {
     attn.yield %x : index
   }

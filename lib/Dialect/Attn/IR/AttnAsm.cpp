@@ -168,13 +168,13 @@ static SmallVector<RegionSpec> getRegionSpecs(Builder &builder, Type accType,
     specs.push_back({"adjoint",
                      {accType, accType, index, index, index, index},
                      "s, ds, b, h, i, j"});
-  if (kind == AssemblyOf::Online) {
+  if (kind == AssemblyOf::Online)
     specs.push_back(
         {"blocks", {index, index, index, index, index}, "b, h, i0, i1, skv"});
+  if (kind != AssemblyOf::Attention)
     specs.push_back({"tiles",
                      {index, index, index, index, index, index},
                      "b, h, i0, i1, j0, j1"});
-  }
   return specs;
 }
 

@@ -64,10 +64,14 @@ static LogicalResult dropTrueMask(AttentionLikeOpInterface op,
       !matchPattern(getYield(mask).getValues().front(), m_One()))
     return rewriter.notifyMatchFailure(op, "mask is absent or not all true");
   dropRegion(rewriter, op, mask);
+  SmallVector<Region *, 2> known;
   if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation()))
-    for (Region *region : {&online.getBlocks(), &online.getTiles()})
-      if (!region->empty())
-        dropRegion(rewriter, op, *region);
+    known = {&online.getBlocks(), &online.getTiles()};
+  if (auto gradient = dyn_cast<AttentionGradOp>(op.getOperation()))
+    known = {&gradient.getTiles()};
+  for (Region *region : known)
+    if (!region->empty())
+      dropRegion(rewriter, op, *region);
   return success();
 }
 

@@ -120,8 +120,10 @@ LogicalResult AttentionGradOp::verifyRegions() {
     return emitOpError("expects the adjoint region of a score region, but got ")
            << (getScore().empty() ? "one without a score" : "none");
   Type acc = op.getAccumulatorType(), index = IndexType::get(getContext());
-  return verifyRegion(op, getAdjoint(), "adjoint",
-                      {acc, acc, index, index, index, index}, {acc});
+  if (failed(verifyRegion(op, getAdjoint(), "adjoint",
+                          {acc, acc, index, index, index, index}, {acc})))
+    return failure();
+  return verifyTiles(op, getTiles());
 }
 
 LogicalResult ContributeOp::verify() {

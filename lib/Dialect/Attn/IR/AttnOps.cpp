@@ -65,13 +65,12 @@ LogicalResult OnlineAttentionOp::verify() {
 LogicalResult OnlineAttentionOp::verifyRegions() {
   if (failed(verifyScoreAndMask(*this)))
     return failure();
-  SmallVector<Type> indices(kNumTilesArgs, IndexType::get(getContext()));
+  SmallVector<Type> indices(kNumBlocksArgs, IndexType::get(getContext()));
   ArrayRef<Type> all = indices;
-  if (failed(verifyRegion(*this, getBlocks(), "blocks",
-                          all.take_front(kNumBlocksArgs), all.take_front(4))))
+  if (failed(
+          verifyRegion(*this, getBlocks(), "blocks", all, all.take_front(4))))
     return failure();
-  Type boolean = IntegerType::get(getContext(), 1);
-  return verifyRegion(*this, getTiles(), "tiles", all, {boolean, boolean});
+  return verifyTiles(*this, getTiles());
 }
 
 LogicalResult RangeOp::verify() {

@@ -346,6 +346,13 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
   return diagnostic;
 }
 
+LogicalResult mlir::attn::verifyTiles(AttentionLikeOpInterface op,
+                                      Region &tiles) {
+  SmallVector<Type> indices(kNumTilesArgs, IndexType::get(op.getContext()));
+  Type boolean = IntegerType::get(op.getContext(), 1);
+  return verifyRegion(op, tiles, "tiles", indices, {boolean, boolean});
+}
+
 /// Checks that the second value that a score yields does not depend on the
 /// score itself.
 static LogicalResult verifyWeight(AttentionLikeOpInterface op) {

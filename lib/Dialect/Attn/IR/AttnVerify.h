@@ -31,6 +31,8 @@ LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
                            StringRef name, ArrayRef<Type> leading,
                            ArrayRef<Type> yielded);
 LogicalResult verifyScoreAndMask(AttentionLikeOpInterface op);
+/// Checks a region `tiles`.
+LogicalResult verifyTiles(AttentionLikeOpInterface op, Region &tiles);
 /// Checks that a region of one block, called `what`, ends with an `attn.yield`
 /// of these types.
 LogicalResult verifyYielded(Operation *op, Region &region, StringRef what,

@@ -62,6 +62,8 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     argument of the score, and `ds`, then those of the score behind `s`. It yields `dx`, and may hold what the score may, and `attn.contribute`. A loop may begin where the
     induction variable of one around it stands, as one over the iterations before. `attn-differentiate` makes it.
     The reference evaluator does not read it, but differentiates `score` on its own.
+    The optional `tiles` is that of `attn.online_attention`: whether some pair of a tile of queries and keys may be allowed, and whether all must be. `attn-lift-mask`
+    derives it from the mask, where bounds of the queries that keys meet do not say all.
 
     Example, the gradients of a soft-cap with a bias for each head:
 
@@ -87,7 +89,7 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     ```
 
     Errors: those of `attn.attention`; operands that do not fit the attention; a `wrt` that names nothing, an input twice or out of order, a capture that there is not, or one of integers;
-    outs that do not fit what is wanted; a score without its adjoint, or the other way round.
+    outs that do not fit what is wanted; a score without its adjoint, or the other way round; a `tiles` region that does not yield two i1.
   }];
 
   let arguments = (ins
@@ -103,7 +105,8 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     OptionalAttr<Attn_SparsityAttr>:$sparsity,
     UnitAttr:$nondeterministic);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
-  let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$adjoint);
+  let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$adjoint,
+    AnyRegion:$tiles);
 
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -435,7 +435,7 @@ def Attn_GatherOp : Attn_Op<"gather", [
 //===----------------------------------------------------------------------===//
 
 def Attn_RangeOp : Attn_Op<"range", [Pure, SameVariadicOperandSize,
-    ParentOneOf<["OnlineAttentionOp"]>]> {
+    ParentOneOf<["OnlineAttentionOp", "AttentionGradOp"]>]> {
   let summary = "the least and the largest element of a box of a captured tensor";
   let description = [{
     With `lows[d] <= x_d < highs[d]` for each dimension `d`, `min` is the least and `max` the largest of
@@ -471,7 +471,7 @@ def Attn_RangeOp : Attn_Op<"range", [Pure, SameVariadicOperandSize,
 }
 
 def Attn_RangeOverOp : Attn_Op<"range_over", [SameVariadicOperandSize, RecursiveMemoryEffects,
-    RecursivelySpeculatable, ParentOneOf<["OnlineAttentionOp"]>]> {
+    RecursivelySpeculatable, ParentOneOf<["OnlineAttentionOp", "AttentionGradOp"]>]> {
   let summary = "the least and the largest value of an expression over positions";
   let description = [{
     With `lows[d] <= x_d < highs[d]` for each position `d`, `min` is the least and `max` the largest value that `body` yields for

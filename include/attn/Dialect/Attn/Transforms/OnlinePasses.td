@@ -142,7 +142,7 @@ def AttnLiftMaskPass : Pass<"attn-lift-mask"> {
   let description = [{
     Fills the `tiles` region of each `attn.online_attention` whose mask bounds in `blocks` do
     not describe: one that allows keys in several intervals (a window and some keys for all, blocks with gaps,
-    all but some keys), or in ones that depend on data (documents).
+    all but some keys), or in ones that depend on data (documents). So it does of each `attn.attention_grad` where bounds do not describe the queries that keys meet.
 
     The region is the mask itself, lifted from a pair `(i, j)` to the pairs of a tile: straight-line code on
     the ends of intervals. `i` becomes the interval from `i0` to `i1 - 1`, `j` that from `j0` to `j1 - 1`; `b`, `h`, captured scalars

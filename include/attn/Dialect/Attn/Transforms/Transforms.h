@@ -82,6 +82,10 @@ void classifyBlocks(RewriterBase &rewriter, OnlineAttentionOp op);
 /// where bounds do say all too.
 void liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
               bool evenIntervals = false);
+/// The same of a gradient, where bounds of the queries that keys meet do not
+/// say all.
+void liftMask(RewriterBase &rewriter, AttentionGradOp op,
+              bool evenIntervals = false);
 
 /// Replaces `op` by an online attention from the neutral state and a finalize
 /// (see attn-online-softmax).

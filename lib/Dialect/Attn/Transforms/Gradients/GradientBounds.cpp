@@ -35,6 +35,38 @@ static Value hideLengths(OpBuilder &builder, Value tensor, unsigned d) {
                                 tensor);
 }
 
+namespace {
+/// A copy of a gradient whose mask has its positions the other way round: its
+/// keys are the queries.
+class Transposed {
+public:
+  Transposed(OpBuilder &builder, AttentionGradOp op)
+      : op(cast<AttentionGradOp>(builder.clone(*op))) {
+    AttentionLikeOpInterface attention = op;
+    OpBuilder before(this->op);
+    this->op.getQueryMutable().assign(
+        hideLengths(before, op.getQuery(), attention.getLayout(0).d));
+    this->op.getKeyMutable().assign(
+        hideLengths(before, op.getKey(), attention.getLayout(1).d));
+    Region &mask = this->op.getMask();
+    swapUses(mask.getArgument(2), mask.getArgument(3));
+  }
+  ~Transposed() {
+    Value query = op.getQuery(), key = op.getKey();
+    op.erase();
+    query.getDefiningOp()->erase();
+    key.getDefiningOp()->erase();
+  }
+  Transposed(const Transposed &) = delete;
+  Transposed &operator=(const Transposed &) = delete;
+
+  AttentionGradOp get() { return op; }
+
+private:
+  AttentionGradOp op;
+};
+} // namespace
+
 /// The blocks region of `op`, in `block`.
 static std::optional<std::array<Value, 4>>
 buildBounds(AttentionGradOp op, Location loc, Block &block) {
@@ -57,23 +89,16 @@ mlir::attn::emitGradientBounds(OpBuilder &builder, AttentionGradOp op,
   // With offsets, positions are not those that the mask sees.
   if (!op.getOffsets().empty())
     return result;
-  AttentionLikeOpInterface attention = op;
-  AttentionGradOp read = op;
-  if (isTransposed) {
-    read = cast<AttentionGradOp>(builder.clone(*op));
-    OpBuilder before(read);
-    read.getQueryMutable().assign(
-        hideLengths(before, op.getQuery(), attention.getLayout(0).d));
-    read.getKeyMutable().assign(
-        hideLengths(before, op.getKey(), attention.getLayout(1).d));
-    swapUses(read.getMask().getArgument(2), read.getMask().getArgument(3));
-  }
+  std::optional<Transposed> transposed;
+  if (isTransposed)
+    transposed.emplace(builder, op);
   Block block;
   for (unsigned number = 0; number < kNumBlocksArgs; ++number)
     block.addArgument(builder.getIndexType(), loc);
   for (Value capture : op.getCaptures())
     block.addArgument(capture.getType(), loc);
-  std::optional<std::array<Value, 4>> bounds = buildBounds(read, loc, block);
+  std::optional<std::array<Value, 4>> bounds =
+      buildBounds(transposed ? transposed->get() : op, loc, block);
 
   RegionVectorizer values(builder, loc, /*numKeys=*/1, /*numQueries=*/1,
                           /*sites=*/nullptr);
@@ -94,15 +119,17 @@ mlir::attn::emitGradientBounds(OpBuilder &builder, AttentionGradOp op,
   }
   block.dropAllReferences();
   block.dropAllDefinedValueUses();
-  if (isTransposed) {
-    Value query = read.getQuery(), key = read.getKey();
-    read.erase();
-    query.getDefiningOp()->erase();
-    key.getDefiningOp()->erase();
-  }
   if (failedToEmit)
     return failure();
   return result;
+}
+
+bool mlir::attn::boundsQueries(AttentionGradOp op) {
+  if (op.getMask().empty())
+    return true;
+  OpBuilder builder(op);
+  Transposed transposed(builder, op);
+  return MaskBounds(transposed.get()).areIntervals();
 }
 
 FailureOr<MetQueries> mlir::attn::emitMetQueries(OpBuilder &builder,

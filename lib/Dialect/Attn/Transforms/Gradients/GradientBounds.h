@@ -24,6 +24,9 @@ FailureOr<std::optional<std::array<Value, 4>>>
 emitGradientBounds(OpBuilder &builder, AttentionGradOp op,
                    const GradientPlace &place, bool isTransposed);
 
+/// Whether bounds say all of which queries keys meet.
+bool boundsQueries(AttentionGradOp op);
+
 /// Queries that a work tile of keys meets, in whole blocks: from the first one
 /// of a block to behind the last one of another, or none where that is not
 /// behind it. Where bounds are known, also which of them need no predicate for

@@ -1,5 +1,6 @@
 //===- LiftMask.cpp - Derive what a tile needs from its mask --------------===//
 
+#include "Gradients/GradientBounds.h"
 #include "MaskLifter.h"
 #include "attn/Analysis/MaskBounds.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -24,11 +25,9 @@ static void clear(Region &region) {
 
 /// Makes a mask that is the same for all pairs of queries and keys of any tile
 /// `false`, or none.
-static void replaceMask(RewriterBase &rewriter, OnlineAttentionOp op,
+static void replaceMask(RewriterBase &rewriter, AttentionLikeOpInterface op,
                         bool allowed) {
   rewriter.modifyOpInPlace(op, [&] {
-    clear(op.getTiles());
-    clear(op.getBlocks());
     if (allowed)
       return clear(op.getMask());
     Operation *yield = op.getMask().front().getTerminator();
@@ -37,19 +36,13 @@ static void replaceMask(RewriterBase &rewriter, OnlineAttentionOp op,
         0, arith::ConstantIntOp::create(builder, op.getLoc(), 0, /*width=*/1));
   });
   cleanUpRegions(op);
-  classifyBlocks(rewriter, op);
 }
 
-void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
-                          bool evenIntervals) {
-  if (op.getMask().empty() || !op.getTiles().empty() ||
-      !op.getOffsets().empty() || op->hasAttr(kWholeAttrName))
-    return;
-  if (!evenIntervals && MaskBounds(op).areIntervals())
-    return;
-
+/// Fills `tiles` from the mask, if that tells tiles apart. A mask that is the
+/// same for all of them is replaced, which is returned.
+static bool fillTiles(RewriterBase &rewriter, AttentionLikeOpInterface op,
+                      Region &tiles) {
   OpBuilder::InsertionGuard guard(rewriter);
-  Region &tiles = op.getTiles();
   rewriter.modifyOpInPlace(op, [&] {
     SmallVector<Type> types(kNumTilesArgs, rewriter.getIndexType());
     llvm::append_range(types, op.getCaptures().getTypes());
@@ -65,18 +58,41 @@ void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
 
   auto yielded = tiles.front().getTerminator()->getOperands();
   bool isNever = matchPattern(yielded[0], m_Zero());
-  if (isNever || matchPattern(yielded[1], m_One()))
-    return replaceMask(rewriter, op, /*allowed=*/!isNever);
-  auto options = remark::RemarkOpts::name("lifted")
-                     .category(kRemarkCategory)
-                     .function(getFunctionName(op));
-  if (!matchPattern(yielded[0], m_One()) ||
-      !matchPattern(yielded[1], m_Zero())) {
-    remark::passed(op.getLoc(), options)
-        << remark::add("the mask tells the class of each tile");
-    return;
+  if (isNever || matchPattern(yielded[1], m_One())) {
+    rewriter.modifyOpInPlace(op, [&] { clear(tiles); });
+    replaceMask(rewriter, op, /*allowed=*/!isNever);
+    return true;
   }
-  rewriter.modifyOpInPlace(op, [&] { clear(tiles); });
+  if (matchPattern(yielded[0], m_One()) && matchPattern(yielded[1], m_Zero())) {
+    rewriter.modifyOpInPlace(op, [&] { clear(tiles); });
+    return false;
+  }
+  remark::passed(op.getLoc(), remark::RemarkOpts::name("lifted")
+                                  .category(kRemarkCategory)
+                                  .function(getFunctionName(op)))
+      << remark::add("the mask tells the class of each tile");
+  return false;
+}
+
+static bool mayLift(AttentionLikeOpInterface op, Region &tiles) {
+  return !op.getMask().empty() && tiles.empty() && op.getOffsets().empty() &&
+         !op->hasAttr(kWholeAttrName);
+}
+
+void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
+                          bool evenIntervals) {
+  if (!mayLift(op, op.getTiles()) ||
+      (!evenIntervals && MaskBounds(op).areIntervals()) ||
+      !fillTiles(rewriter, op, op.getTiles()))
+    return;
+  rewriter.modifyOpInPlace(op, [&] { clear(op.getBlocks()); });
+  classifyBlocks(rewriter, op);
+}
+
+void mlir::attn::liftMask(RewriterBase &rewriter, AttentionGradOp op,
+                          bool evenIntervals) {
+  if (mayLift(op, op.getTiles()) && (evenIntervals || !boundsQueries(op)))
+    fillTiles(rewriter, op, op.getTiles());
 }
 
 namespace {
@@ -84,6 +100,7 @@ struct LiftMask : public attn::impl::AttnLiftMaskPassBase<LiftMask> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](OnlineAttentionOp op) { liftMask(rewriter, op); });
+    getOperation()->walk([&](AttentionGradOp op) { liftMask(rewriter, op); });
   }
 };
 } // namespace
