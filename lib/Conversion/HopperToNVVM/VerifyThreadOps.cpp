@@ -43,14 +43,18 @@ static LogicalResult verifyWarpReduce(gpu::SubgroupReduceOp op) {
   if (op.getOp() == gpu::AllReduceOperation::ADD && op.getType().isF32() &&
       op.getClusterStride() == 1)
     return success();
+  if (op.getOp() == gpu::AllReduceOperation::ADD &&
+      op.getType().isInteger(32) && !op.getClusterSize())
+    return success();
   if (!llvm::is_contained(
           {gpu::AllReduceOperation::MINSI, gpu::AllReduceOperation::MAXSI,
            gpu::AllReduceOperation::AND, gpu::AllReduceOperation::OR},
           op.getOp()) ||
       !isa<IntegerType>(op.getType()) || op.getClusterSize())
-    return op.emitError("expects a minimum, a maximum, 'and' or 'or' of "
-                        "integers, or a sum of f32, over a warp, or over "
-                        "threads of it that follow each other");
+    return op.emitError(
+        "expects a minimum, a maximum, 'and' or 'or' of "
+        "integers, or a sum of i32 or f32, over a warp, or, of f32, over "
+        "threads of it that follow each other");
   return success();
 }
 

@@ -194,9 +194,9 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @prologue(%x: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
-    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp, or over threads of it that follow each other}}
-    %sum = gpu.subgroup_reduce add %x uniform : (i32) -> i32
+  gpu.func @prologue(%x: i64 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
+    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of i32 or f32, over a warp, or, of f32, over threads of it that follow each other}}
+    %sum = gpu.subgroup_reduce add %x uniform : (i64) -> i64
     gpu.return
   }
 }
@@ -205,7 +205,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @clusters(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
-    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp, or over threads of it that follow each other}}
+    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of i32 or f32, over a warp, or, of f32, over threads of it that follow each other}}
     %sum = gpu.subgroup_reduce add %x cluster(size = 4, stride = 2) : (f32) -> f32
     gpu.return
   }

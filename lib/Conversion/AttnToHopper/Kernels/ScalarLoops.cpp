@@ -54,7 +54,8 @@ static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
     return gpu::AllReduceOperation::AND;
   if (isa<arith::OrIOp>(op))
     return gpu::AllReduceOperation::OR;
-  if (isa<arith::AddFOp>(op) && op->getResult(0).getType().isF32())
+  if ((isa<arith::AddFOp>(op) && op->getResult(0).getType().isF32()) ||
+      (isa<arith::AddIOp>(op) && op->getResult(0).getType().isInteger(32)))
     return gpu::AllReduceOperation::ADD;
   return std::nullopt;
 }

@@ -8,6 +8,8 @@ using namespace mlir::attn;
 
 static NVVM::ReduxKind getReductionKind(gpu::AllReduceOperation kind) {
   switch (kind) {
+  case gpu::AllReduceOperation::ADD:
+    return NVVM::ReduxKind::ADD;
   case gpu::AllReduceOperation::MINSI:
     return NVVM::ReduxKind::MIN;
   case gpu::AllReduceOperation::MAXSI:
@@ -41,7 +43,7 @@ static Elements lowerWarpReduce(gpu::SubgroupReduceOp op,
                                 ThreadBuilder &b) {
   gpu::AllReduceOperation kind = op.getOp();
   Value value = in.getValue()[0];
-  if (kind == gpu::AllReduceOperation::ADD) {
+  if (value.getType().isF32()) {
     int64_t all = op.getClusterSize().value_or(hopper::kWarpThreads);
     for (int64_t lanes = 1; lanes < all; lanes *= 2)
       value = b.add(value, b.shuffle(value, lanes));

@@ -268,6 +268,7 @@ class CTA:
 
     def __init__(self, code, memory, maps, shared_bytes, place, draw, late, pool):
         self.code, self.memory, self._maps = code, memory, maps
+        self.number = place[0]
         # The instructions, by number, that do more than compute.
         self.used = set()
         self.threads = code.entry.threads

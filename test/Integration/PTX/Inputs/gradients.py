@@ -5,7 +5,12 @@ Usage: gradients.py VARIANT [--heads=4 --key-heads=2] [--dim=128] [--value-dim=6
            [--schedule=...] [--sizes=87x137] [--save-ptx=FILE] [--repeats=3]
 
 Variants: full, causal, window, sinks, softcap, alibi-causal, root,
-lengths, dropout, dropout-softcap-causal.
+lengths, documents, softcap-documents, prefix, widths, dropout,
+dropout-softcap-causal.
+
+The Q blocks that the tensor engine loads for each work tile of keys have to be
+those that the mask of all pairs needs, once each; how many more there were is
+printed.
 """
 
 import argparse
@@ -79,6 +84,21 @@ _SINKS = """      %d = arith.subi %i, %j : index
 _LENGTHS = """      %n = tensor.extract %lengths[%mb] : tensor<?xi32>
       %end = arith.index_cast %n : i32 to index
       %p = arith.cmpi slt, %j, %end : index"""
+_DOCUMENTS = """      %mine = tensor.extract %documents[%mb, %i] : tensor<?x?xi32>
+      %theirs = tensor.extract %documents[%mb, %j] : tensor<?x?xi32>
+      %p = arith.cmpi eq, %mine, %theirs : i32"""
+_PREFIX = """      %n = tensor.extract %prefixes[%mb] : tensor<?xi32>
+      %end = arith.index_cast %n : i32 to index
+      %past = arith.cmpi sle, %j, %i : index
+      %in = arith.cmpi slt, %j, %end : index
+      %p = arith.ori %past, %in : i1"""
+# Windows of heads that may share keys.
+_WIDTHS = """      %n = tensor.extract %widths[%mh] : tensor<?xi32>
+      %w = arith.index_cast %n : i32 to index
+      %d = arith.subi %i, %j : index
+      %past = arith.cmpi sle, %j, %i : index
+      %near = arith.cmpi slt, %d, %w : index
+      %p = arith.andi %past, %near : i1"""
 _CAP = """      %c = arith.constant 2.0 : f32
       %r = arith.constant 0.5 : f32
       %u = arith.mulf %x, %r : f32
@@ -131,6 +151,15 @@ _VARIANTS = {
     "alibi-causal": ([("slopes", "tensor<?xf32>")], _CAUSAL, _ALIBI, _IDENTITY),
     "root": ([("lasts", "tensor<?xi32>")], None, _ROOT, _IDENTITY),
     "lengths": ([("lengths", "tensor<?xi32>")], _LENGTHS, None, None),
+    "documents": ([("documents", "tensor<?x?xi32>")], _DOCUMENTS, None, None),
+    "softcap-documents": (
+        [("documents", "tensor<?x?xi32>")],
+        _DOCUMENTS,
+        _CAP_SCORE,
+        _CAP_ADJOINT,
+    ),
+    "prefix": ([("prefixes", "tensor<?xi32>")], _PREFIX, None, None),
+    "widths": ([("widths", "tensor<?xi32>")], _WIDTHS, None, None),
     "bias": ([("biases", "tensor<?xf32>")], None, _BIAS, _NOTHING),
     "bias-causal": ([("biases", "tensor<?xf32>")], _CAUSAL, _BIAS, _NOTHING),
     "dropout": (_DRAWN, None, _DROPOUT, _IDENTITY),
@@ -191,6 +220,12 @@ def _scores(variant, x, b, h, i, j, captures):
         allowed &= (j <= i) & ((i - j < 50) | (j < 4))
     if variant == "lengths":
         allowed &= j < captures["lengths"][b]
+    if "documents" in variant:
+        allowed &= captures["documents"][b, i] == captures["documents"][b, j]
+    if variant == "prefix":
+        allowed &= (j <= i) | (j < captures["prefixes"][b])
+    if variant == "widths":
+        allowed &= (j <= i) & (i - j < captures["widths"][h])
     if "softcap" in variant:
         t = numpy.tanh(x / 2)
         return 2 * t, 1 - t * t, allowed
@@ -285,6 +320,9 @@ def draw_inputs(variant, options, sizes, draw):
     captures = {
         "slopes": -(2.0 ** -numpy.arange(1, heads + 1)),
         "lengths": draw.integers(0, keys + 1, (batches,)),
+        "documents": (draw.random((batches, max(queries, keys))) < 1 / 60).cumsum(1),
+        "prefixes": draw.integers(0, keys + 1, (batches,)),
+        "widths": draw.integers(1, queries + 2, (heads,)),
         "lasts": numpy.full((batches,), max(queries - 1, 0)),
         "biases": draw.standard_normal(keys),
         "seeds": draw.integers(-(1 << 63), 1 << 63),
@@ -293,6 +331,7 @@ def draw_inputs(variant, options, sizes, draw):
     o, lse, expected = _gradients(variant, q, k, v, do, captures)
     types = {"slopes": "f4", "lengths": "i4", "lasts": "i4", "biases": "f4"}
     types.update(seeds="i8", offsets="i8")
+    types.update(documents="i4", prefixes="i4", widths="i4")
     names = [name for name, _ in _VARIANTS[variant][0]]
     arrays = dict(zip("qkv", packed))
     arrays["o"] = operations.to_bf16(o.astype("f4"))
@@ -301,17 +340,47 @@ def draw_inputs(variant, options, sizes, draw):
     return arrays, {name: expected[name] for name in options.wrt.split(",")}
 
 
+def _check_visits(kernel, program, variant, arrays):
+    """That each work tile of keys has loaded the Q blocks it needs, once each. Gives
+    how many were loaded, and how many of them are not needed."""
+    (batches, heads, queries), keys = arrays["q"].shape[:3], arrays["k"].shape
+    b, h, i, j = numpy.indices((batches, heads, queries, keys[2]), sparse=True)
+    zeros = numpy.zeros((batches, heads, queries, keys[2]))
+    allowed = _scores(variant, zeros, b, h, i, j, arrays)[2]
+    rows, columns = program.schedule("tile_n"), program.schedule("tile_m")
+    needed = set()
+    for b, h, i, j in zip(*numpy.nonzero(allowed)):
+        own = (b % keys[0], h * keys[1] // heads, j // columns * columns)
+        needed.add((*map(int, own), int(b), int(h), int(i // rows * rows)))
+    works = {}
+    for number, own in kernel.loads("k"):
+        works.setdefault(number, set()).add((*own[:2], own[2] // columns * columns))
+    if any(len(work) != 1 for work in works.values()):
+        raise ptx.PtxError(f"expects a work tile of each CTA, but got {works}")
+    loaded = [(*min(works[number]), *at) for number, at in kernel.loads("q")]
+    visited = {(*at[:5], at[5] // rows * rows) for at in loaded}
+    if len(loaded) != len(set(loaded)):
+        raise ptx.PtxError(f"loads Q blocks twice: {sorted(loaded)}")
+    if not needed <= visited:
+        raise ptx.PtxError(f"leaves out {sorted(needed - visited)}")
+    return len(visited), len(visited - needed)
+
+
 def _execute(program, variant, options, sizes, seed):
-    """The largest error of a gradient, over its largest element."""
+    """The largest error of a gradient, over its largest element, and the tiles that
+    were visited, and were in vain."""
     draw = numpy.random.default_rng(seed)
     arrays, expected = draw_inputs(variant, options, sizes, draw)
     bits = None
     for order in draw.integers(1 << 31, size=options.repeats):
-        worst, sums, _ = run(program, arrays, expected, order, options.gap)
+        worst, sums, kernel = run(program, arrays, expected, order, options.gap)
         if bits is not None and sums != bits:
             raise ptx.PtxError("sums differ in another order")
         bits = sums
-    return worst
+    visits = (0, 0)
+    if kernel.loads("k"):
+        visits = _check_visits(kernel, program, variant, arrays)
+    return worst, numpy.array(visits)
 
 
 def run(program, arrays, expected, order, gap=0, late=1.0):
@@ -392,7 +461,7 @@ def main():
         with open(options.save_program, "w") as file:
             file.write(text)
     sizes = [tuple(map(int, x.split("x"))) for x in options.sizes]
-    worst, runs = 0, 0
+    worst, runs, visits = 0, 0, numpy.zeros(2, int)
     for schedule in options.schedule or [None]:
         program = launches.Program(text, schedule)
         if options.save_ptx:
@@ -400,13 +469,13 @@ def main():
                 file.write(program.ptx)
         for seed, size in enumerate([] if options.no_run else sizes):
             try:
-                worst = max(
-                    worst, _execute(program, options.variant, options, size, seed)
-                )
+                error, tiles = _execute(program, options.variant, options, size, seed)
+                worst, visits = max(worst, error), visits + tiles
             except ptx.PtxError as error:
                 sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
             runs += 1
     print(f"{runs} runs, largest error {worst:.4f}")
+    print(f"{visits[0]} tiles, {visits[1]} in vain")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,16 @@ class Kernel:
         self.steps, self.used = 0, set()
         self._pool = []
 
+    def loads(self, name):
+        """What the tensor engine has loaded of an operand: the CTAs, and the first
+        batch, head and row of each box at the first column."""
+        return [
+            (number, at[:0:-1])
+            for one in self._maps.values()
+            for number, at in (one.loads if one.region.name == name else ())
+            if at[0] == 0
+        ]
+
     def _make_map(self, operand, dims, rows, columns, packed=False, **_):
         """As lib/Runtime/Cuda/Binding.cpp does: the innermost dimension first."""
         dims, box = list(dims[::-1]), [columns, rows, 1, 1]

@@ -37,6 +37,8 @@ class TensorMap:
             for x in (region.bytes, region.defined, region.writable)
         ]
         self._places = {}
+        # The CTAs that have loaded boxes, and where these start, in order.
+        self.loads = []
 
     def _slices(self, coordinates):
         """The part of a box in the tensor, in the tensor and in the box."""

@@ -63,6 +63,9 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
     (`attn.accumulate`, step `@red`). A loop over queries before it computes what they share, lse in base 2 and delta, and one behind it rounds `dq`. Queries of all heads that share the keys are one loop. Probabilities are rounded before
     they are multiplied, as an eager program does.
 
+    The loop over Q blocks is bounded by the mask, or else, with a region `tiles`, goes through a list: loops in front make a table of the class of each tile, by work tile and Q block, and from it
+    the numbers of the Q blocks that each work tile needs, in order, and which of them are full. Where heads or batches that share keys differ in their masks, a list has the entries of all of them.
+
     Precondition: each gradient has a schedule. Postcondition: there is no `attn.attention_grad` left.
 
     Gradients of captures are added to buffers that work tiles share as well (`attn.scatter`), as exact sums, or where pairs have elements of their own as floats; a remark `capture-gradient` says which.

@@ -437,8 +437,8 @@ SmallVector<Value> GradientLoop::createZeros() {
   // Beside scores, which adjoints may read, there are no registers for them.
   if (readsScores(op))
     return zeros;
-  bool hasManyBatches = sharing && sharing->batches,
-       hasManyHeads = sharing && !matchPattern(sharing->heads, m_One());
+  bool hasManyBatches = sharing && sharing->counts.batches,
+       hasManyHeads = sharing && !matchPattern(sharing->counts.heads, m_One());
   for (const CaptureSum &sum : shared->captures)
     for (ContributeOp contribution : getContributions(op, sum.capture))
       if (sum.mode == ScatterMode::Exact &&
@@ -472,9 +472,10 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                          allBegin ? allBegin : own.row,
                          allEnd ? allEnd : own.rowEnd, otherEnd};
   if (shared) {
-    FailureOr<MetQueries> met = emitMetQueries(
-        builder, op, place,
-        /*isBounded=*/!sharing || isMaskOfAllHeads(op), numOther);
+    if (shared->lists)
+      return emitListLoop(carried);
+    FailureOr<MetQueries> met =
+        emitMetQueries(builder, op, place, shared->isBounded, numOther);
     if (failed(met))
       return failure();
     return emitSharedLoop(*met, carried);

@@ -14,6 +14,7 @@
 #include "CaptureSums.h"
 #include "GradientBounds.h"
 #include "GradientOrder.h"
+#include "QueryLists.h"
 #include "Tiles/RegionVectorizer.h"
 #include "Tiles/TileBody.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
@@ -34,12 +35,17 @@ struct SharedSums {
   Value counters;
   AddingOrder order;
   SmallVector<CaptureSum> captures;
+  /// The Q blocks that work tiles meet, where data says which; or else whether
+  /// the mask bounds them.
+  std::optional<QueryLists> lists;
+  bool isBounded = false;
 };
 
-/// The batches and heads whose queries a work tile of keys meets: so many
-/// batches, or null for one, and so many heads of each, from the first ones on.
+/// The batches and heads whose queries a work tile of keys meets: so many, from
+/// the first ones on.
 struct SharingHeads {
-  Value batches, heads, firstBatch, firstHead;
+  SharingCounts counts;
+  Value firstBatch, firstHead;
 };
 
 class GradientLoop {
@@ -135,10 +141,16 @@ private:
   FailureOr<SmallVector<Value>> emitSharedTile(Value first, ValueRange carried);
   FailureOr<SmallVector<Value>> emitSharedLoop(const MetQueries &met,
                                                ValueRange carried);
+  FailureOr<SmallVector<Value>> emitListLoop(ValueRange carried);
+  FailureOr<SmallVector<Value>>
+  emitLoopOver(Value begin, Value end, ValueRange carried,
+               llvm::function_ref<Value(Value position)> enter,
+               llvm::function_ref<Value(Value first)> emitFull);
   Value addToQueries(Value first, Value dx, Value sums);
   Value emitOther(Value position, Value lower, Value positions);
   Value multiplySums(StringRef name, Value dx, int64_t column, int64_t columns);
   void emitSums(Value dx);
+  Value emitListed(QueryList &list, Value position);
   Value readShared(Value numbers);
   bool isOverKeys() const { return over == Keys; }
 
@@ -159,6 +171,8 @@ private:
   Value otherBatch, otherHead, otherEnd;
   /// The number of a tile of the others in its head, where lse is shared.
   Value otherTile;
+  /// Whether all its pairs are allowed, where a list says so.
+  Value isListedFull;
   /// Own rows as columns: q and do, or k and v.
   Value ownFirst, ownSecond;
   /// Own keys as rows.

@@ -3,7 +3,6 @@
 #include "GradientOrder.h"
 #include "Gradients/GradientBounds.h"
 #include "Tiles/TileOps.h"
-#include "WorkerLoop.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -17,26 +16,55 @@ bool mlir::attn::isMaskOfAllHeads(AttentionGradOp op) {
                       [](Value place) { return place.use_empty(); });
 }
 
-/// The number of the nearest work tile before `tile` that meets a block, or 0.
-static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
-                                   bool startsWithLast, ValueRange ids,
-                                   Value numTiles) {
+/// Whether a work tile meets a Q block: ids are (batch, head, block, ..).
+static FailureOr<Value> emitMeets(OpBuilder &builder, AttentionGradOp op,
+                                  const QueryLists *lists, ValueRange ids,
+                                  Value tile) {
   Location loc = op.getLoc();
+  if (lists) {
+    Value found = tensor::ExtractOp::create(
+        builder, loc, lists->classes, ValueRange{ids[0], ids[1], tile, ids[2]});
+    Value none = arith::ConstantIntOp::create(builder, loc, 0, 32);
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, found,
+                                 none)
+        .getResult();
+  }
   AttentionLikeOpInterface attention = op;
   ScheduleAttrInterface schedule = op.getScheduleAttr();
+  auto dim = [&](Value tensor, unsigned layout) -> Value {
+    return tensor::DimOp::create(builder, loc, tensor,
+                                 attention.getLayout(layout).s);
+  };
+  Value numKeys = dim(op.getKey(), 1), numQueries = dim(op.getQuery(), 0);
+  Value query = arith::MulIOp::create(
+      builder, loc, ids[2], createIndex(builder, loc, schedule.getTileN()));
+  Value size = createIndex(builder, loc, schedule.getTileM());
+  Value begin = arith::MulIOp::create(builder, loc, tile, size);
+  Value end = arith::MinSIOp::create(
+      builder, loc, arith::AddIOp::create(builder, loc, begin, size), numKeys);
+  FailureOr<MetQueries> met =
+      emitMetQueries(builder, op, {ids[0], ids[1], begin, end, numQueries},
+                     /*isBounded=*/true, schedule.getTileN());
+  if (failed(met))
+    return failure();
+  Value isBehind = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sge, query, met->lower);
+  Value isBefore = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::slt, query, met->upper);
+  return arith::AndIOp::create(builder, loc, isBehind, isBefore).getResult();
+}
+
+/// The number of the nearest work tile before `tile` that meets a block, or 0.
+static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
+                                   bool startsWithLast, const QueryLists *lists,
+                                   ValueRange ids, Value numTiles) {
+  Location loc = op.getLoc();
   auto index = [&](int64_t value) { return createIndex(builder, loc, value); };
   auto toInt = [&](Value number) -> Value {
     return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
                                       number);
   };
-  auto dim = [&](Value tensor, unsigned layout) -> Value {
-    return tensor::DimOp::create(builder, loc, tensor,
-                                 attention.getLayout(layout).s);
-  };
   Value tile = ids[3], one = index(1);
-  Value numKeys = dim(op.getKey(), 1), numQueries = dim(op.getQuery(), 0);
-  Value query =
-      arith::MulIOp::create(builder, loc, ids[2], index(schedule.getTileN()));
   // The number of none: behind all others, or in front of them.
   Value none = startsWithLast
                    ? toInt(arith::AddIOp::create(builder, loc, numTiles, one))
@@ -49,26 +77,13 @@ static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    Value size = index(schedule.getTileM());
-    Value begin =
-        arith::MulIOp::create(builder, loc, loop.getInductionVar(), size);
-    Value end = arith::MinSIOp::create(
-        builder, loc, arith::AddIOp::create(builder, loc, begin, size),
-        numKeys);
-    FailureOr<MetQueries> met =
-        emitMetQueries(builder, op, {ids[0], ids[1], begin, end, numQueries},
-                       /*isBounded=*/true, schedule.getTileN());
-    if (failed(met))
+    FailureOr<Value> meets =
+        emitMeets(builder, op, lists, ids, loop.getInductionVar());
+    if (failed(meets))
       return failure();
-    Value isBehind = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::sge, query, met->lower);
-    Value isBefore = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::slt, query, met->upper);
     Value number =
         toInt(arith::AddIOp::create(builder, loc, loop.getInductionVar(), one));
-    number = arith::SelectOp::create(
-        builder, loc, arith::AndIOp::create(builder, loc, isBehind, isBefore),
-        number, none);
+    number = arith::SelectOp::create(builder, loc, *meets, number, none);
     Value carried = loop.getRegionIterArg(0);
     Value nearest =
         startsWithLast
@@ -87,7 +102,8 @@ static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
 
 FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
                                                    AttentionGradOp op,
-                                                   bool isBounded) {
+                                                   bool isBounded,
+                                                   const QueryLists *lists) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   ScheduleAttrInterface schedule = op.getScheduleAttr();
@@ -99,10 +115,15 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
                         "time, but got ")
            << schedule << "; leave zigzag out, or add nondeterministic";
   order.startsWithLast = *startsWithLast;
-  if (!isBounded || op.getMask().empty())
+  if ((!isBounded && !lists) || op.getMask().empty())
     return order;
-  order.ofBatch = !op.getMask().getArgument(0).use_empty();
-  order.ofHead = !op.getMask().getArgument(1).use_empty();
+  if (lists) {
+    order.ofBatch = lists->ofBatch;
+    order.ofHead = lists->ofHead;
+  } else {
+    order.ofBatch = !op.getMask().getArgument(0).use_empty();
+    order.ofHead = !op.getMask().getArgument(1).use_empty();
+  }
   Layout query = attention.getLayout(0), key = attention.getLayout(1);
   auto count = [&](Value tensor, unsigned dim, int64_t size) {
     AffineExpr s0;
@@ -118,29 +139,14 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
       count(op.getQuery(), query.s, schedule.getTileN()),
       count(op.getKey(), key.s, schedule.getTileM())};
   Value numTiles = getValueOrCreateConstantIndexOp(rewriter, loc, sizes[3]);
-  Value empty =
-      tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type());
-  scf::ForallOp forall =
-      createWorkerLoop(rewriter, loc, sizes, empty, schedule);
-  markPreparation(forall, op);
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(forall.getTerminator());
-  SmallVector<Value> ids(forall.getInductionVars());
-  FailureOr<Value> found =
-      emitSearch(rewriter, op, order.startsWithLast, ids, numTiles);
-  if (failed(found))
+  FailureOr<Value> table =
+      emitTableOf(rewriter, op, sizes, [&](ValueRange ids) {
+        return emitSearch(rewriter, op, order.startsWithLast, lists, ids,
+                          numTiles);
+      });
+  if (failed(table))
     return failure();
-  Value zero = createIndex(rewriter, loc, 0);
-  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()), ones(4, one);
-  Value slice = tensor::ExtractSliceOp::create(
-      rewriter, loc, forall.getRegionIterArgs()[0], offsets, ones, ones);
-  Value written = tensor::InsertOp::create(rewriter, loc, *found, slice,
-                                           SmallVector<Value>(4, zero));
-  rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(rewriter, loc, written,
-                                        forall.getRegionIterArgs()[0], offsets,
-                                        ones, ones);
-  order.table = forall.getResult(0);
+  order.table = *table;
   return order;
 }
 

@@ -9,6 +9,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTORDER_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTORDER_H
 
+#include "QueryLists.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -28,10 +29,11 @@ struct AddingOrder {
   bool ofBatch = false, ofHead = false;
 };
 
-/// Emits what finds out the order. With `isBounded`, a work tile meets the
-/// queries that the mask needs, or else all.
+/// Emits what finds out the order. A work tile meets the Q blocks of its list
+/// or, without lists, those that the mask bounds, with `isBounded`, or all.
 FailureOr<AddingOrder> emitAddingOrder(RewriterBase &rewriter,
-                                       AttentionGradOp op, bool isBounded);
+                                       AttentionGradOp op, bool isBounded,
+                                       const QueryLists *lists);
 
 /// The number of the work tile that adds before `tile`, or 0.
 Value emitTileBefore(OpBuilder &builder, AttentionGradOp op,

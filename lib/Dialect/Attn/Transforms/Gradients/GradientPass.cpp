@@ -60,14 +60,14 @@ Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   }
   SmallVector<Value> extents = {positions};
   // Of no batches nothing runs, but positions have to be legal.
-  if (Value batches = sharing->batches)
+  if (Value batches = sharing->counts.batches)
     extents.insert(extents.begin(), matchPattern(batches, m_Zero())
                                         ? createIndex(builder, loc, 1)
                                         : batches);
   auto place = affine::AffineDelinearizeIndexOp::create(
       builder, loc, position, extents, /*hasOuterBound=*/false);
   otherBatch = sharing->firstBatch;
-  if (sharing->batches)
+  if (sharing->counts.batches)
     otherBatch =
         arith::AddIOp::create(builder, loc, otherBatch, place.getResult(1));
   otherHead = arith::AddIOp::create(
@@ -195,9 +195,8 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   setStarts(vectorizer, first);
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
     SmallVector<TileValue> arguments = getArguments(first);
-    FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
-    if (failed(allowed))
-      return failure();
+    // Scores of pairs that are not allowed are computed, and replaced.
+    TileValue all = vectorizer.getTrue();
     double scale = op.getEffectiveScale();
     Value x = products, scores = x;
     if (hasScore) {
@@ -206,8 +205,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                                   createFloat(builder, loc, tileType, scale));
       SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
       llvm::append_range(ofScore, arguments);
-      FailureOr<TileValue> score =
-          vectorizer.run(op.getScore(), ofScore, *allowed);
+      FailureOr<TileValue> score = vectorizer.run(op.getScore(), ofScore, all);
       if (failed(score))
         return failure();
       scores = vectorizer.broadcast(*score, TileKind::Tile);
@@ -220,13 +218,17 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
         shift, arith::FastMathFlags::contract);
     auto mask = MaskTileOp::create(builder, loc, exponent);
     {
+      // What the mask alone reads is for partial tiles alone.
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(&mask.getAllowed().front());
+      FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
+      if (failed(allowed))
+        return failure();
       YieldOp::create(builder, loc,
                       vectorizer.broadcast(*allowed, TileKind::Tile));
     }
     Value p = math::Exp2Op::create(builder, loc, mask.getResult());
-    FailureOr<Value> weights = emitWeights(vectorizer, arguments, *allowed);
+    FailureOr<Value> weights = emitWeights(vectorizer, arguments, all);
     if (failed(weights))
       return failure();
     SmallVector<Value> results;
@@ -322,60 +324,109 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   return next;
 }
 
-/// The loop over the tiles of one head, or one over those of all heads that
-/// share the keys. Rows are bounded alike for all heads.
+/// A loop over positions, of which `enter` makes the first row of a tile, after
+/// it has set which tile that is. `emitFull` says whether it is full, in the
+/// region for that; null where none is known to be.
 FailureOr<SmallVector<Value>>
-GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
-  Value zero = createIndex(builder, loc, 0);
-  Value numOthers = createIndex(builder, loc, numOther);
-  Value lower = met.lower, upper = met.upper;
-  std::optional<Value> fullLower = met.fullLower, fullUpper = met.fullUpper;
-  Value begin = lower, end = upper, positions;
-  if (sharing) {
-    Value tiles = arith::CeilDivUIOp::create(
-        builder, loc, arith::SubIOp::create(builder, loc, upper, lower),
-        numOthers);
-    positions =
-        builder.createOrFold<arith::MulIOp>(loc, sharing->heads, numOthers);
-    begin = zero;
-    end = arith::MulIOp::create(builder, loc, tiles, positions);
-    if (sharing->batches)
-      end = arith::MulIOp::create(builder, loc, end, sharing->batches);
-  }
+GradientLoop::emitLoopOver(Value begin, Value end, ValueRange carried,
+                           function_ref<Value(Value position)> enter,
+                           function_ref<Value(Value first)> emitFull) {
   Value isWhole = emitIsWhole();
   auto loop = TileLoopOp::create(builder, loc, begin, end, numOther, carried);
   OpBuilder::InsertionGuard guard(builder);
-  if (fullLower) {
+  if (emitFull) {
     builder.setInsertionPointToStart(loop.addClass(loop.getFull()));
     Value isFull = isWhole;
-    bool hasScore = changesScores(op);
-    if (!op.getMask().empty() || hasScore) {
-      Value first = emitOther(loop.getFull().getArgument(0), lower, positions);
-      Value isBehind = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::sge, first, *fullLower);
-      Value last = arith::AddIOp::create(builder, loc, first,
-                                         createIndex(builder, loc, numOther));
-      Value isBefore = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::sle, last, *fullUpper);
-      // What is behind the last query needs no predicate, see emitAllowed.
-      if (!hasScore)
-        isBefore = arith::OrIOp::create(
-            builder, loc,
-            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                  *fullUpper, otherEnd),
-            isBefore);
-      isFull = arith::AndIOp::create(
-          builder, loc, isWhole,
-          arith::AndIOp::create(builder, loc, isBehind, isBefore));
+    if (!op.getMask().empty() || changesScores(op)) {
+      Value first = enter(loop.getFull().getArgument(0));
+      isFull = arith::AndIOp::create(builder, loc, isWhole, emitFull(first));
     }
     YieldOp::create(builder, loc, isFull);
   }
   builder.setInsertionPointToStart(&loop.getBody().front());
-  Value first = emitOther(loop.getInductionVar(), lower, positions);
+  Value first = enter(loop.getInductionVar());
   FailureOr<SmallVector<Value>> next =
       emitSharedTile(first, loop.getBody().getArguments().drop_front());
   if (failed(next))
     return failure();
   YieldOp::create(builder, loc, *next);
   return SmallVector<Value>(loop.getResults());
+}
+
+/// The loop over the tiles of one head, or one over those of all heads that
+/// share the keys. Rows are bounded alike for all heads.
+FailureOr<SmallVector<Value>>
+GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
+  Value numOthers = createIndex(builder, loc, numOther);
+  Value begin = met.lower, end = met.upper, positions;
+  if (sharing) {
+    Value tiles = arith::CeilDivUIOp::create(
+        builder, loc, arith::SubIOp::create(builder, loc, met.upper, met.lower),
+        numOthers);
+    positions = builder.createOrFold<arith::MulIOp>(loc, sharing->counts.heads,
+                                                    numOthers);
+    begin = createIndex(builder, loc, 0);
+    end = arith::MulIOp::create(builder, loc, tiles, positions);
+    if (Value batches = sharing->counts.batches)
+      end = arith::MulIOp::create(builder, loc, end, batches);
+  }
+  auto enter = [&](Value position) {
+    return emitOther(position, met.lower, positions);
+  };
+  auto emitFull = [&](Value first) -> Value {
+    Value isBehind = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sge, first, *met.fullLower);
+    Value last = arith::AddIOp::create(builder, loc, first, numOthers);
+    Value isBefore = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, last, *met.fullUpper);
+    // What is behind the last query needs no predicate, see emitAllowed.
+    if (!changesScores(op))
+      isBefore = arith::OrIOp::create(
+          builder, loc,
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                *met.fullUpper, otherEnd),
+          isBefore);
+    return arith::AndIOp::create(builder, loc, isBehind, isBefore);
+  };
+  using Full = function_ref<Value(Value)>;
+  return emitLoopOver(begin, end, carried, enter,
+                      met.fullLower ? Full(emitFull) : Full());
+}
+
+/// Sets which tile is at a position of the loop over a list, and gives its
+/// first row.
+Value GradientLoop::emitListed(QueryList &list, Value position) {
+  Value size = createIndex(builder, loc, numOther);
+  QueryList::Entry entry =
+      list.emitEntry(arith::DivUIOp::create(builder, loc, position, size));
+  otherBatch = entry.batch;
+  otherHead = entry.head;
+  otherTile = entry.tile;
+  isListedFull = entry.isFull;
+  return arith::MulIOp::create(builder, loc, otherTile, size);
+}
+
+/// The loop over the tiles that a list names.
+FailureOr<SmallVector<Value>> GradientLoop::emitListLoop(ValueRange carried) {
+  std::optional<SharingCounts> counts;
+  if (sharing)
+    counts = sharing->counts;
+  QueryList list(builder, op, *shared->lists,
+                 sharing ? sharing->firstBatch : otherBatch,
+                 sharing ? sharing->firstHead : otherHead, counts, ownTile);
+  Value numOthers = createIndex(builder, loc, numOther);
+  Value end = arith::MulIOp::create(builder, loc, list.emitCount(), numOthers);
+  auto enter = [&](Value position) { return emitListed(list, position); };
+  auto emitFull = [&](Value first) -> Value {
+    if (!changesScores(op))
+      return isListedFull;
+    // Of a tile that has fewer queries, the others need a predicate.
+    Value last = arith::AddIOp::create(builder, loc, first, numOthers);
+    Value isBefore = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, last, otherEnd);
+    return arith::AndIOp::create(builder, loc, isListedFull, isBefore);
+  };
+  using Full = function_ref<Value(Value)>;
+  return emitLoopOver(createIndex(builder, loc, 0), end, carried, enter,
+                      shared->lists->haveFull ? Full(emitFull) : Full());
 }

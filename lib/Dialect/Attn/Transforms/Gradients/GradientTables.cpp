@@ -11,6 +11,7 @@
 #include "Tiles/TileGrid.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -235,50 +236,17 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
   return loop.getResult(0);
 }
 
-static bool areEqual(Value a, Value b, unsigned dimA, unsigned dimB) {
-  int64_t x = cast<RankedTensorType>(a.getType()).getDimSize(dimA),
-          y = cast<RankedTensorType>(b.getType()).getDimSize(dimB);
-  return !ShapedType::isDynamic(x) && x == y;
-}
-
-/// Whether each batch of queries is known to have keys of its own.
-static bool haveOwnBatches(AttentionGradOp op) {
-  AttentionLikeOpInterface attention = op;
-  Layout query = attention.getLayout(0), key = attention.getLayout(1);
-  return op.getKey().getType().getDimSize(key.b) > 1 ||
-         areEqual(op.getQuery(), op.getKey(), query.b, key.b);
-}
-
-/// Whether several heads of queries may share a head of keys.
-static bool isShared(AttentionGradOp op) {
-  AttentionLikeOpInterface attention = op;
-  return !areEqual(op.getQuery(), op.getKey(), attention.getLayout(0).h,
-                   attention.getLayout(1).h) ||
-         !haveOwnBatches(op);
-}
-
 /// The heads of queries that share a head of keys, or none where there is one.
 static std::optional<SharingHeads>
 emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
-  if (!isShared(op))
+  std::optional<SharingCounts> counts = emitSharingCounts(builder, op);
+  if (!counts)
     return std::nullopt;
-  AttentionLikeOpInterface attention = op;
-  Location loc = op.getLoc();
-  Layout query = attention.getLayout(0), key = attention.getLayout(1);
-  auto get = [&](Value tensor, unsigned dim) {
-    return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
-  };
   SharingHeads heads;
-  heads.heads = emitGroup(builder, op);
-  if (!haveOwnBatches(op)) {
-    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-    Value isShared = builder.createOrFold<arith::CmpIOp>(
-        loc, arith::CmpIPredicate::eq, get(op.getKey(), key.b), one);
-    heads.batches = builder.createOrFold<arith::SelectOp>(
-        loc, isShared, get(op.getQuery(), query.b), one);
-  }
+  heads.counts = *counts;
   heads.firstBatch = rows.batch;
-  heads.firstHead = arith::MulIOp::create(builder, loc, rows.head, heads.heads);
+  heads.firstHead =
+      arith::MulIOp::create(builder, op.getLoc(), rows.head, counts->heads);
   return heads;
 }
 
@@ -288,9 +256,18 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
   Location loc = op.getLoc();
   QueryLoops loops(rewriter, op);
   SharedSums shared = loops.emitBefore();
+  // Bounds are of the heads that share keys, of which each may need others.
+  shared.isBounded = !emitSharingCounts(rewriter, op) || isMaskOfAllHeads(op);
+  if (!shared.isBounded)
+    liftMask(rewriter, op, /*evenIntervals=*/true);
+  FailureOr<std::optional<QueryLists>> lists = emitQueryLists(rewriter, op);
+  if (failed(lists))
+    return failure();
+  shared.lists = *lists;
   if (shared.counters) {
-    FailureOr<AddingOrder> order = emitAddingOrder(
-        rewriter, op, /*isBounded=*/!isShared(op) || isMaskOfAllHeads(op));
+    FailureOr<AddingOrder> order =
+        emitAddingOrder(rewriter, op, shared.isBounded,
+                        shared.lists ? &*shared.lists : nullptr);
     if (failed(order))
       return failure();
     shared.order = *order;

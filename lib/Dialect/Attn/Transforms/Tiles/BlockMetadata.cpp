@@ -39,6 +39,17 @@ DenseMap<Value, TileDependence> mlir::attn::getTileDependence(Region &tiles) {
   return dependence;
 }
 
+TileQuestions::TileQuestions(OnlineAttentionOp op)
+    : op(op), tiles(&op.getTiles()), schedule(op.getScheduleAttr()),
+      numQueries(schedule.getTileM()), numKeys(schedule.getTileN()),
+      partRows(schedule.getPartitionRows()) {}
+
+/// Work tiles have keys.
+TileQuestions::TileQuestions(AttentionGradOp op)
+    : op(op), tiles(&op.getTiles()), schedule(op.getScheduleAttr()),
+      numQueries(schedule.getTileN()), numKeys(schedule.getTileM()),
+      partRows(numQueries) {}
+
 //===----------------------------------------------------------------------===//
 // One range
 //===----------------------------------------------------------------------===//
@@ -68,8 +79,7 @@ static std::pair<Value, Value> include(OpBuilder &builder, Location loc,
 }
 
 /// Whether `high` is `low` + 1 over any tile.
-static bool isSingle(Value low, Value high, Region &tiles,
-                     ScheduleAttrInterface schedule) {
+static bool isSingle(Value low, Value high, const TileQuestions &questions) {
   auto add = high.getDefiningOp<arith::AddIOp>();
   if (!add || !matchPattern(add.getRhs(), m_One()))
     return false;
@@ -84,18 +94,18 @@ static bool isSingle(Value low, Value high, Region &tiles,
   if (!end || !matchPattern(end.getRhs(), m_One()))
     return false;
   auto isTile = [&](unsigned number, int64_t size) {
-    return first->getOperand(0) == tiles.getArgument(number) &&
-           end.getLhs() == tiles.getArgument(number + 1) &&
+    return first->getOperand(0) == questions.tiles->getArgument(number) &&
+           end.getLhs() == questions.tiles->getArgument(number + 1) &&
            *divisor % size == 0;
   };
-  return isTile(2, schedule.getTileM()) || isTile(4, schedule.getTileN());
+  return isTile(2, questions.numQueries) || isTile(4, questions.numKeys);
 }
 
 SmallVector<bool> mlir::attn::getSingleDims(RangeOp range,
-                                            ScheduleAttrInterface schedule) {
+                                            const TileQuestions &questions) {
   SmallVector<bool> result;
   for (auto [low, high] : llvm::zip_equal(range.getLows(), range.getHighs()))
-    result.push_back(isSingle(low, high, *range->getParentRegion(), schedule));
+    result.push_back(isSingle(low, high, questions));
   return result;
 }
 
@@ -247,12 +257,12 @@ bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
 }
 
 FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
-                                             OnlineAttentionOp op, Location loc,
+                                             const TileQuestions &questions,
+                                             Location loc,
                                              TileDependence dependence,
                                              Type element, EmitElement emit) {
-  AttentionLikeOpInterface attention = op;
-  ScheduleAttrInterface schedule = op.getScheduleAttr();
-  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
+  AttentionLikeOpInterface op = questions.op;
+  Layout qLayout = op.getLayout(0), kLayout = op.getLayout(1);
   OpFoldResult one = rewriter.getIndexAttr(1);
   AffineExpr s0, s1;
   bindSymbols(rewriter.getContext(), s0, s1);
@@ -266,7 +276,7 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
   OpFoldResult lengths[] = {
       tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.s),
       tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s)};
-  int64_t tileSizes[] = {schedule.getPartitionRows(), schedule.getTileN()};
+  int64_t tileSizes[] = {questions.partRows, questions.numKeys};
   bool isAlong[] = {dependence.rows, dependence.keys};
   for (unsigned axis = 0; axis < 2; ++axis)
     if (isAlong[axis])
@@ -277,7 +287,7 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
     tables.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
   int64_t rank = sizes.size();
   scf::ForallOp forall =
-      createWorkerLoop(rewriter, loc, sizes, tables, schedule);
+      createWorkerLoop(rewriter, loc, sizes, tables, questions.schedule);
   markPreparation(forall, op);
 
   OpBuilder::InsertionGuard guard(rewriter);
@@ -315,22 +325,48 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
                                           offsets, ones, ones);
   }
   return BlockMinMax{forall.getResult(0), forall.getResult(1), dependence,
-                     schedule.getPartitionRows()};
+                     questions.partRows};
 }
 
 /// Fills the tables of one range.
 static FailureOr<BlockMinMax> emitMinMax(RewriterBase &rewriter,
-                                         OnlineAttentionOp op, Operation &range,
+                                         const TileQuestions &questions,
+                                         Operation &range,
                                          TileDependence dependence,
                                          const BlockMetadata &metadata) {
   auto emit = [&](ValueRange ids, TileSpan rows, TileSpan keys) {
     TileRows tile = {ids[0], ids[1], rows.begin, rows.end};
-    return TileClasses(rewriter, op, tile, metadata,
-                       op.getScheduleAttr().getPartitionRows())
+    return TileClasses(rewriter, questions, tile, metadata, questions.partRows)
         .emitRange(range, keys);
   };
-  return emitTable(rewriter, op, range.getLoc(), dependence,
+  return emitTable(rewriter, questions, range.getLoc(), dependence,
                    range.getResult(0).getType(), emit);
+}
+
+LogicalResult mlir::attn::emitRangeTables(RewriterBase &rewriter,
+                                          const TileQuestions &questions,
+                                          BlockMetadata &metadata) {
+  DenseMap<Value, TileDependence> dependence =
+      getTileDependence(*questions.tiles);
+  // A worker that has one loop over keys asks for nothing as it goes.
+  bool ofRows = questions.schedule.hasSingleKeyLoop();
+  for (Operation &range : questions.tiles->front()) {
+    auto over = dyn_cast<RangeOverOp>(range);
+    if (!over && !isa<RangeOp>(range))
+      continue;
+    TileDependence own = dependence.lookup(range.getResult(0));
+    // A box of rows and keys is looked at where it is asked for; pairs are
+    // evaluated once for all heads.
+    bool isOfPairs = over && over.getLows().size() == 2;
+    if (!isOfPairs && (own.rows ? own.keys || !ofRows : !own.keys))
+      continue;
+    FailureOr<BlockMinMax> minMax =
+        emitMinMax(rewriter, questions, range, own, metadata);
+    if (failed(minMax))
+      return failure();
+    metadata.ranges[&range] = *minMax;
+  }
+  return success();
 }
 
 FailureOr<BlockMetadata> mlir::attn::emitBlockMetadata(RewriterBase &rewriter,
@@ -342,27 +378,10 @@ FailureOr<BlockMetadata> mlir::attn::emitBlockMetadata(RewriterBase &rewriter,
   }
   if (!hasTileClasses(op))
     return metadata;
-  DenseMap<Value, TileDependence> dependence = getTileDependence(op.getTiles());
-  // A worker that has one loop over keys asks for nothing as it goes.
-  bool ofRows = op.getScheduleAttr().hasSingleKeyLoop();
-  for (Operation &range : op.getTiles().front()) {
-    auto over = dyn_cast<RangeOverOp>(range);
-    if (!over && !isa<RangeOp>(range))
-      continue;
-    TileDependence own = dependence.lookup(range.getResult(0));
-    // A box of rows and keys is looked at where it is asked for; pairs are
-    // evaluated once for all heads.
-    bool isOfPairs = over && over.getLows().size() == 2;
-    if (!isOfPairs && (own.rows ? own.keys || !ofRows : !own.keys))
-      continue;
-    FailureOr<BlockMinMax> minMax =
-        emitMinMax(rewriter, op, range, own, metadata);
-    if (failed(minMax))
-      return failure();
-    metadata.ranges[&range] = *minMax;
-  }
+  if (failed(emitRangeTables(rewriter, op, metadata)))
+    return failure();
   // This table is worth a launch only where another one needs it anyway.
-  if (ofRows && !metadata.ranges.empty() &&
+  if (op.getScheduleAttr().hasSingleKeyLoop() && !metadata.ranges.empty() &&
       failed(emitNeededTiles(rewriter, op, metadata)))
     return failure();
   return metadata;

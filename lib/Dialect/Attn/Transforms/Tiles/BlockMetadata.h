@@ -13,7 +13,7 @@
 
 #include "RegionVectorizer.h"
 #include "TileOps.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/IR/PatternMatch.h"
 #include <optional>
 
@@ -26,6 +26,19 @@ struct TileDependence {
 
 /// The dependence of each value of the region.
 DenseMap<Value, TileDependence> getTileDependence(Region &tiles);
+
+/// A region `tiles`, and of which tiles it is asked.
+struct TileQuestions {
+  TileQuestions(OnlineAttentionOp op);
+  TileQuestions(AttentionGradOp op);
+
+  AttentionLikeOpInterface op;
+  Region *tiles;
+  ScheduleAttrInterface schedule;
+  /// Queries and keys of a tile, and how many of the queries find out together
+  /// which keys they need.
+  int64_t numQueries, numKeys, partRows;
+};
 
 /// Tensors [B or 1, H or 1, number of parts of rows, number of KV blocks], of
 /// both numbers only what the elements depend on. A part has `partRows` rows:
@@ -61,9 +74,10 @@ struct TileSpan {
 using EmitElement = function_ref<FailureOr<std::pair<Value, Value>>(
     ValueRange ids, TileSpan rows, TileSpan keys)>;
 /// Emits a loop that fills two tables.
-FailureOr<BlockMinMax> emitTable(RewriterBase &rewriter, OnlineAttentionOp op,
-                                 Location loc, TileDependence dependence,
-                                 Type element, EmitElement emit);
+FailureOr<BlockMinMax> emitTable(RewriterBase &rewriter,
+                                 const TileQuestions &questions, Location loc,
+                                 TileDependence dependence, Type element,
+                                 EmitElement emit);
 
 /// Emits a loop that finds `metadata.needed` from the classes of all tiles, so
 /// that a worker looks for tiles only between those.
@@ -74,11 +88,15 @@ LogicalResult emitNeededTiles(RewriterBase &rewriter, OnlineAttentionOp op,
 /// each tile. `op` may be null.
 bool hasTileClasses(OnlineAttentionOp op);
 
-/// Emits a loop that answers each `attn.range` and `attn.range_over` of the
-/// `tiles` region of `op` that depends on the keys and not on the rows, each
-/// that is over queries and keys, and for a schedule with one loop over keys,
-/// each that depends on the rows and not on the keys; for such a schedule,
-/// then, which tiles are needed. Nothing without classes.
+/// Emits a loop that answers each `attn.range` and `attn.range_over` of a
+/// `tiles` region that depends on the keys and not on the rows, each that is
+/// over queries and keys, and for a schedule with one loop over keys, each that
+/// depends on the rows and not on the keys.
+LogicalResult emitRangeTables(RewriterBase &rewriter,
+                              const TileQuestions &questions,
+                              BlockMetadata &metadata);
+/// Those of `op` and, for a schedule with one loop over keys, which tiles are
+/// needed. Nothing without classes.
 FailureOr<BlockMetadata> emitBlockMetadata(RewriterBase &rewriter,
                                            OnlineAttentionOp op);
 
@@ -89,10 +107,10 @@ std::pair<Value, Value> readBlockMinMax(OpBuilder &builder, Location loc,
                                         const TileRows &rows, int64_t numRows,
                                         Value keyTile);
 
-/// Along which dimensions an `attn.range` asks for one element over any tile of
-/// a schedule: the indices are the same for the tile, or divided by a multiple
-/// of its extent. Tiles start at multiples of that.
-SmallVector<bool> getSingleDims(RangeOp range, ScheduleAttrInterface schedule);
+/// Along which dimensions an `attn.range` asks for one element over any tile:
+/// the indices are the same for the tile, or divided by a multiple of its
+/// extent. Tiles start at multiples of that.
+SmallVector<bool> getSingleDims(RangeOp range, const TileQuestions &questions);
 
 /// Emits the loops that find the answers of an `attn.range`.
 std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,

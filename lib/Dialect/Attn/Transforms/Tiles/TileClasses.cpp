@@ -6,14 +6,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-TileClasses::TileClasses(OpBuilder &builder, OnlineAttentionOp op,
+TileClasses::TileClasses(OpBuilder &builder, const TileQuestions &questions,
                          const TileRows &rows, const BlockMetadata &metadata,
                          int64_t numRows)
-    : builder(builder), op(op), rows(rows), metadata(metadata),
-      numRows(numRows), loc(op.getLoc()),
-      dependence(getTileDependence(op.getTiles())),
-      values(builder, loc, op.getScheduleAttr().getTileN(),
-             op.getScheduleAttr().getTileM(), /*sites=*/nullptr) {}
+    : builder(builder), questions(questions), rows(rows), metadata(metadata),
+      numRows(numRows), loc(questions.op->getLoc()),
+      dependence(getTileDependence(*questions.tiles)),
+      values(builder, loc, questions.numKeys, questions.numQueries,
+             /*sites=*/nullptr) {}
 
 LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   auto range = dyn_cast<RangeOp>(inner);
@@ -27,7 +27,7 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
                              numRows, keyTile);
   } else if (over) {
     answer = emitRangeOver(builder, over, values,
-                           op.getScheduleAttr().hasSingleKeyLoop());
+                           questions.schedule.hasSingleKeyLoop());
   } else {
     auto get = [&](OperandRange indices) {
       return llvm::map_to_vector(
@@ -36,7 +36,7 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
     answer = mlir::attn::emitRange(builder, range.getLoc(),
                                    values.get(range.getSource()).value,
                                    get(range.getLows()), get(range.getHighs()),
-                                   getSingleDims(range, op.getScheduleAttr()));
+                                   getSingleDims(range, questions));
   }
   if (failed(answer))
     return failure();
@@ -47,10 +47,10 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
 
 FailureOr<std::pair<Value, Value>> TileClasses::emitRange(Operation &range,
                                                           TileSpan keys) {
-  Region &tiles = op.getTiles();
+  Region &tiles = *questions.tiles;
   SmallVector<Value> arguments = {rows.batch,  rows.head,  rows.row,
                                   rows.rowEnd, keys.begin, keys.end};
-  llvm::append_range(arguments, op.getCaptures());
+  llvm::append_range(arguments, questions.op.getCaptures());
   for (auto [argument, value] :
        llvm::zip_equal(tiles.getArguments(), arguments))
     if (value)
@@ -59,8 +59,7 @@ FailureOr<std::pair<Value, Value>> TileClasses::emitRange(Operation &range,
   if (keys.begin)
     keyTile = arith::DivUIOp::create(
         builder, loc, keys.begin,
-        arith::ConstantIndexOp::create(builder, loc,
-                                       op.getScheduleAttr().getTileN()));
+        arith::ConstantIndexOp::create(builder, loc, questions.numKeys));
   for (Operation *inner : getRegionSlice(tiles, range.getResult(0)))
     if (failed(emitOperation(*inner, keyTile)))
       return failure();
@@ -77,11 +76,11 @@ Value TileClasses::emitEnd(Value begin, Value end) {
 }
 
 LogicalResult TileClasses::emitRows() {
-  Region &tiles = op.getTiles();
+  Region &tiles = *questions.tiles;
   SmallVector<Value> arguments = {rows.batch, rows.head,
                                   rows.row,   emitEnd(rows.row, rows.rowEnd),
                                   Value(),    Value()};
-  llvm::append_range(arguments, op.getCaptures());
+  llvm::append_range(arguments, questions.op.getCaptures());
   for (auto [argument, value] :
        llvm::zip_equal(tiles.getArguments(), arguments))
     if (value)
@@ -94,11 +93,10 @@ LogicalResult TileClasses::emitRows() {
 }
 
 FailureOr<TileClasses::TileClass> TileClasses::emit(Value begin, Value end) {
-  Region &tiles = op.getTiles();
+  Region &tiles = *questions.tiles;
   values.set(tiles.getArgument(4), {begin});
   values.set(tiles.getArgument(5), {emitEnd(begin, end)});
-  Value size = arith::ConstantIndexOp::create(builder, loc,
-                                              op.getScheduleAttr().getTileN());
+  Value size = arith::ConstantIndexOp::create(builder, loc, questions.numKeys);
   Value keyTile = arith::DivUIOp::create(builder, loc, begin, size);
   for (Operation &inner : tiles.front().without_terminator())
     if (dependence.lookup(inner.getResult(0)).keys &&

@@ -16,8 +16,9 @@ namespace mlir::attn {
 class TileClasses {
 public:
   /// `numRows` are the rows that there are at most.
-  TileClasses(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-              const BlockMetadata &metadata, int64_t numRows);
+  TileClasses(OpBuilder &builder, const TileQuestions &questions,
+              const TileRows &rows, const BlockMetadata &metadata,
+              int64_t numRows);
 
   /// Emits what does not depend on the keys.
   LogicalResult emitRows();
@@ -39,7 +40,7 @@ private:
   Value emitEnd(Value begin, Value end);
 
   OpBuilder &builder;
-  OnlineAttentionOp op;
+  TileQuestions questions;
   const TileRows &rows;
   const BlockMetadata &metadata;
   int64_t numRows;

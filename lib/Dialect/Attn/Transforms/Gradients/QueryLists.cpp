@@ -1,0 +1,372 @@
+//===- QueryLists.cpp - Q blocks that keys meet, found from data ----------===//
+
+#include "QueryLists.h"
+#include "Tiles/TileClasses.h"
+#include "WorkerLoop.h"
+#include "attn/Dialect/ScalarBuilder.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Heads that share keys
+//===----------------------------------------------------------------------===//
+
+static bool areEqual(Value a, Value b, unsigned dimA, unsigned dimB) {
+  int64_t x = cast<RankedTensorType>(a.getType()).getDimSize(dimA),
+          y = cast<RankedTensorType>(b.getType()).getDimSize(dimB);
+  return !ShapedType::isDynamic(x) && x == y;
+}
+
+/// Whether each batch of queries is known to have keys of its own.
+static bool haveOwnBatches(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  return op.getKey().getType().getDimSize(key.b) > 1 ||
+         areEqual(op.getQuery(), op.getKey(), query.b, key.b);
+}
+
+std::optional<SharingCounts> mlir::attn::emitSharingCounts(OpBuilder &builder,
+                                                           AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  bool ownBatches = haveOwnBatches(op);
+  if (ownBatches && areEqual(op.getQuery(), op.getKey(), query.h, key.h))
+    return std::nullopt;
+  auto get = [&](Value tensor, unsigned dim) {
+    return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
+  };
+  SharingCounts counts;
+  counts.heads = emitGroup(builder, op);
+  if (ownBatches)
+    return counts;
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value isShared = builder.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::eq, get(op.getKey(), key.b), one);
+  counts.batches = builder.createOrFold<arith::SelectOp>(
+      loc, isShared, get(op.getQuery(), query.b), one);
+  return counts;
+}
+
+//===----------------------------------------------------------------------===//
+// The list of a work tile
+//===----------------------------------------------------------------------===//
+
+QueryList::QueryList(OpBuilder &builder, AttentionGradOp op,
+                     const QueryLists &lists, Value firstBatch, Value firstHead,
+                     std::optional<SharingCounts> sharing, Value workTile)
+    : builder(builder), op(op), lists(lists), firstBatch(firstBatch),
+      firstHead(firstHead), workTile(workTile) {
+  if (!sharing)
+    return;
+  (lists.ofBatch ? listedBatches : sharedBatches) = sharing->batches;
+  if (!matchPattern(sharing->heads, m_One()))
+    (lists.ofHead ? listedHeads : sharedHeads) = sharing->heads;
+}
+
+/// The parts of a number, of which those behind the first are below `extents`,
+/// or null where these are.
+static SmallVector<Value> splitNumber(OpBuilder &builder, Location loc,
+                                      Value number, ArrayRef<Value> extents) {
+  SmallVector<Value> known;
+  for (Value extent : extents)
+    if (extent)
+      // Of no batches nothing runs, but numbers have to be legal.
+      known.push_back(matchPattern(extent, m_Zero())
+                          ? createIndex(builder, loc, 1)
+                          : extent);
+  SmallVector<Value> parts(extents.size() + 1);
+  parts[0] = number;
+  if (known.empty())
+    return parts;
+  auto split = affine::AffineDelinearizeIndexOp::create(
+      builder, loc, number, known, /*hasOuterBound=*/false);
+  unsigned next = 0;
+  parts[0] = split.getResult(next++);
+  for (auto [number, extent] : llvm::enumerate(extents))
+    if (extent)
+      parts[number + 1] = split.getResult(next++);
+  return parts;
+}
+
+QueryList::Entry QueryList::getPlace(Value number) {
+  Location loc = op.getLoc();
+  SmallVector<Value> parts =
+      splitNumber(builder, loc, number, {listedBatches, listedHeads});
+  auto add = [&](Value first, Value part) -> Value {
+    return part ? arith::AddIOp::create(builder, loc, first, part).getResult()
+                : first;
+  };
+  return {add(firstBatch, parts[1]), add(firstHead, parts[2]), parts[0],
+          Value()};
+}
+
+Value QueryList::read(Value table, const Entry &place) {
+  Location loc = op.getLoc();
+  Value zero = createIndex(builder, loc, 0);
+  return tensor::ExtractOp::create(
+      builder, loc, table,
+      ValueRange{lists.ofBatch ? place.batch : zero,
+                 lists.ofHead ? place.head : zero, workTile, place.tile});
+}
+
+Value QueryList::emitNumTiles() {
+  Location loc = op.getLoc();
+  AttentionLikeOpInterface attention = op;
+  Value rows = builder.createOrFold<tensor::DimOp>(loc, op.getQuery(),
+                                                   attention.getLayout(0).s);
+  return arith::CeilDivUIOp::create(
+      builder, loc, rows,
+      createIndex(builder, loc, op.getScheduleAttr().getTileN()));
+}
+
+Value QueryList::emitCount() {
+  ScalarBuilder b(op.getLoc(), builder);
+  Value count = emitNumTiles();
+  for (Value extent : {listedBatches, listedHeads})
+    if (extent)
+      count = b.mul(count, extent);
+  // Where there is no query, nothing is read.
+  Entry last = getPlace(b.sub(b.maxS(count, 1), 1));
+  Value isNeeded = b.minS(read(lists.classes, last), 1);
+  Value needed = arith::IndexCastOp::create(
+      b, b.getIndexType(), b.add(read(lists.before, last), isNeeded));
+  for (Value extent : {sharedBatches, sharedHeads})
+    if (extent)
+      needed = b.mul(needed, extent);
+  return needed;
+}
+
+QueryList::Entry QueryList::emitEntry(Value number) {
+  ScalarBuilder b(op.getLoc(), builder);
+  SmallVector<Value> parts =
+      splitNumber(b, b.getLoc(), number, {sharedBatches, sharedHeads});
+  Value code = read(lists.lists, getPlace(parts[0]));
+  Entry entry = getPlace(
+      arith::IndexCastOp::create(b, b.getIndexType(), b.shrU(code, 1)));
+  if (parts[1])
+    entry.batch = b.add(entry.batch, parts[1]);
+  if (parts[2])
+    entry.head = b.add(entry.head, parts[2]);
+  entry.isFull = b.cmp(arith::CmpIPredicate::ne, b.andI(code, 1), 0);
+  return entry;
+}
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value>
+mlir::attn::emitTableOf(RewriterBase &rewriter, AttentionGradOp op,
+                        ArrayRef<OpFoldResult> sizes,
+                        function_ref<FailureOr<Value>(ValueRange ids)> emit) {
+  Location loc = op.getLoc();
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type());
+  scf::ForallOp forall =
+      createWorkerLoop(rewriter, loc, sizes, empty, op.getScheduleAttr());
+  markPreparation(forall, op);
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(forall.getTerminator());
+  SmallVector<Value> ids(forall.getInductionVars());
+  FailureOr<Value> element = emit(ids);
+  if (failed(element))
+    return failure();
+  Value zero = createIndex(rewriter, loc, 0);
+  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()),
+      ones(ids.size(), rewriter.getIndexAttr(1));
+  Value slice = tensor::ExtractSliceOp::create(
+      rewriter, loc, forall.getRegionIterArgs()[0], offsets, ones, ones);
+  Value written = tensor::InsertOp::create(
+      rewriter, loc, *element, slice, SmallVector<Value>(ids.size(), zero));
+  rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(rewriter, loc, written,
+                                        forall.getRegionIterArgs()[0], offsets,
+                                        ones, ones);
+  return forall.getResult(0);
+}
+
+namespace mlir::attn {
+class QueryListsBuilder {
+public:
+  QueryListsBuilder(RewriterBase &rewriter, AttentionGradOp op)
+      : rewriter(rewriter), op(op), questions(op), loc(op.getLoc()) {}
+
+  FailureOr<QueryLists> emit();
+
+private:
+  FailureOr<Value> emitClass(ValueRange ids);
+  QueryList getList(ValueRange ids);
+  Value emitNumber(const QueryList &list, ValueRange ids);
+  Value emitBefore(ValueRange ids);
+  Value emitEntry(ValueRange ids);
+
+  RewriterBase &rewriter;
+  AttentionGradOp op;
+  TileQuestions questions;
+  Location loc;
+  BlockMetadata metadata;
+  QueryLists lists;
+  std::optional<SharingCounts> sharing;
+};
+} // namespace mlir::attn
+
+FailureOr<Value> QueryListsBuilder::emitClass(ValueRange ids) {
+  ScalarBuilder b(loc, rewriter);
+  AttentionLikeOpInterface attention = op;
+  auto getSpan = [&](Value number, int64_t size, Value tensor,
+                     unsigned layout) -> TileSpan {
+    Value begin = b.mul(number, size);
+    Value end = tensor::DimOp::create(b, tensor, attention.getLayout(layout).s);
+    return {begin, b.minS(b.add(begin, size), end)};
+  };
+  TileSpan queries = getSpan(ids[3], questions.numQueries, op.getQuery(), 0),
+           keys = getSpan(ids[2], questions.numKeys, op.getKey(), 1);
+  TileRows rows = {ids[0], ids[1], queries.begin, queries.end};
+  TileClasses classes(rewriter, questions, rows, metadata,
+                      questions.numQueries);
+  if (failed(classes.emitRows()))
+    return failure();
+  FailureOr<TileClasses::TileClass> tile = classes.emit(keys.begin, keys.end);
+  if (failed(tile))
+    return failure();
+  Value needed =
+      arith::SelectOp::create(rewriter, loc, tile->must, b.i32(2), b.i32(1));
+  return arith::SelectOp::create(rewriter, loc, tile->may, needed, b.i32(0))
+      .getResult();
+}
+
+/// The list that an element belongs to.
+QueryList QueryListsBuilder::getList(ValueRange ids) {
+  ScalarBuilder b(loc, rewriter);
+  Value batch = ids[0], head = ids[1];
+  auto getFirst = [&](Value number, Value count) {
+    return b.mul(b.divU(number, count), count);
+  };
+  if (sharing && sharing->batches && lists.ofBatch)
+    batch = getFirst(batch, sharing->batches);
+  if (sharing && lists.ofHead)
+    head = getFirst(head, sharing->heads);
+  return QueryList(rewriter, op, lists, batch, head, sharing, ids[2]);
+}
+
+/// The number of an element in its list.
+Value QueryListsBuilder::emitNumber(const QueryList &list, ValueRange ids) {
+  ScalarBuilder b(loc, rewriter);
+  Value number = ids[3];
+  if (list.listedBatches)
+    number = b.add(b.mul(number, list.listedBatches),
+                   b.sub(ids[0], list.firstBatch));
+  if (list.listedHeads)
+    number =
+        b.add(b.mul(number, list.listedHeads), b.sub(ids[1], list.firstHead));
+  return number;
+}
+
+/// A loop over the tiles of a list, which carries a number.
+static Value
+emitOverTiles(OpBuilder &builder, Location loc, Value lower, Value upper,
+              int64_t init,
+              function_ref<Value(Value number, Value carried)> emit) {
+  Value first = arith::ConstantIntOp::create(builder, loc, init, 32);
+  auto loop = scf::ForOp::create(builder, loc, lower, upper,
+                                 createIndex(builder, loc, 1), first);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value next = emit(loop.getInductionVar(), loop.getRegionIterArg(0));
+  scf::YieldOp::create(builder, loc, next);
+  return loop.getResult(0);
+}
+
+Value QueryListsBuilder::emitBefore(ValueRange ids) {
+  QueryList list = getList(ids);
+  Value own = emitNumber(list, ids);
+  auto count = [&](Value number, Value carried) {
+    Value tile = list.read(lists.classes, list.getPlace(number));
+    ScalarBuilder b(loc, rewriter);
+    return b.add(carried, b.minS(tile, 1));
+  };
+  return emitOverTiles(rewriter, loc, createIndex(rewriter, loc, 0), own, 0,
+                       count);
+}
+
+/// The last tile that is needed and has no more than so many before it.
+Value QueryListsBuilder::emitEntry(ValueRange ids) {
+  QueryList list = getList(ids);
+  ScalarBuilder b(loc, rewriter);
+  Value own = emitNumber(list, ids), end = list.emitNumTiles();
+  for (Value extent : {list.listedBatches, list.listedHeads})
+    if (extent)
+      end = b.mul(end, extent);
+  Value most = arith::IndexCastOp::create(b, b.getI32Type(), own);
+  auto find = [&](Value number, Value carried) {
+    QueryList::Entry place = list.getPlace(number);
+    Value tile = list.read(lists.classes, place);
+    Value before = list.read(lists.before, place);
+    ScalarBuilder b(loc, rewriter);
+    Value isOne = b.andI(b.cmp(arith::CmpIPredicate::ne, tile, 0),
+                         b.cmp(arith::CmpIPredicate::sle, before, most));
+    Value code =
+        b.add(b.mul(arith::IndexCastOp::create(b, b.getI32Type(), number), 2),
+              b.shrU(tile, 1));
+    return b.maxS(carried, arith::SelectOp::create(b, isOne, code, b.i32(-1)));
+  };
+  // No tile has more before it than there are.
+  return emitOverTiles(rewriter, loc, own, end, -1, find);
+}
+
+FailureOr<QueryLists> QueryListsBuilder::emit() {
+  AttentionLikeOpInterface attention = op;
+  if (failed(emitRangeTables(rewriter, questions, metadata)))
+    return failure();
+  OperandRange yielded =
+      questions.tiles->front().getTerminator()->getOperands();
+  DenseMap<Value, TileDependence> dependence =
+      getTileDependence(*questions.tiles);
+  for (Value value : yielded) {
+    lists.ofBatch |= dependence.lookup(value).batch;
+    lists.ofHead |= dependence.lookup(value).head;
+  }
+  lists.haveFull = !matchPattern(yielded[1], m_Zero());
+  sharing = emitSharingCounts(rewriter, op);
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  auto count = [&](Value tensor, unsigned dim, int64_t size) {
+    AffineExpr s0;
+    bindSymbols(rewriter.getContext(), s0);
+    return affine::makeComposedFoldedAffineApply(
+        rewriter, loc, s0.ceilDiv(size),
+        {tensor::getMixedSize(rewriter, loc, tensor, dim)});
+  };
+  OpFoldResult one = rewriter.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = {
+      lists.ofBatch ? count(op.getQuery(), query.b, 1) : one,
+      lists.ofHead ? count(op.getQuery(), query.h, 1) : one,
+      count(op.getKey(), key.s, questions.numKeys),
+      count(op.getQuery(), query.s, questions.numQueries)};
+  FailureOr<Value> table = emitTableOf(
+      rewriter, op, sizes, [&](ValueRange ids) { return emitClass(ids); });
+  if (failed(table))
+    return failure();
+  lists.classes = *table;
+  lists.before = *emitTableOf(
+      rewriter, op, sizes,
+      [&](ValueRange ids) -> FailureOr<Value> { return emitBefore(ids); });
+  lists.lists = *emitTableOf(
+      rewriter, op, sizes,
+      [&](ValueRange ids) -> FailureOr<Value> { return emitEntry(ids); });
+  return lists;
+}
+
+FailureOr<std::optional<QueryLists>>
+mlir::attn::emitQueryLists(RewriterBase &rewriter, AttentionGradOp op) {
+  if (op.getTiles().empty())
+    return std::optional<QueryLists>();
+  FailureOr<QueryLists> lists = QueryListsBuilder(rewriter, op).emit();
+  if (failed(lists))
+    return failure();
+  return std::optional<QueryLists>(*lists);
+}
