@@ -14,7 +14,7 @@ struct Function {
   int dynamicShared;
   int isUnloaded;
 };
-enum { kMaxFunctions = 4, kMaxParams = 32 };
+enum { kMaxFunctions = 16, kMaxParams = 32 };
 struct Module {
   struct Function functions[kMaxFunctions];
   struct Module *next;
