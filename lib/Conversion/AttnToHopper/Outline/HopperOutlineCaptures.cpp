@@ -209,8 +209,12 @@ static bool isOfCaptures(Value position, func::FuncOp function) {
   options.inclusive = true;
   options.omitBlockArguments = true;
   (void)getBackwardSlice(position, &slice, options);
+  // What kernels in front have stored in tables is theirs.
   return llvm::any_of(slice, [&](Operation *op) {
-    return isa<tensor::ExtractOp, GatherOp>(op) ||
+    auto extract = dyn_cast<tensor::ExtractOp>(op);
+    bool isOfTable =
+        extract && extract.getTensor().getDefiningOp<scf::ForallOp>();
+    return (isa<tensor::ExtractOp, GatherOp>(op) && !isOfTable) ||
            llvm::any_of(op->getOperands(), isCapture);
   });
 }

@@ -64,7 +64,7 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
     they are multiplied, as an eager program does.
 
     The loop over Q blocks is bounded by the mask, or else, with a region `tiles`, goes through a list: loops in front make a table of the class of each tile, by work tile and Q block, and from it
-    the numbers of the Q blocks that each work tile needs, in order, and which of them are full. Where heads or batches that share keys differ in their masks, a list has the entries of all of them.
+    the numbers of the Q blocks that each work tile needs, in order, and which of them are full. Where heads that share keys differ in their masks, a list has the entries of all of them; batches that share keys need what any of them does.
 
     Precondition: each gradient has a schedule. Postcondition: there is no `attn.attention_grad` left.
 

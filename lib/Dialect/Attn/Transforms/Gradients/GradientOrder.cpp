@@ -134,7 +134,7 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
   };
   OpFoldResult one = rewriter.getIndexAttr(1);
   SmallVector<OpFoldResult> sizes = {
-      order.ofBatch ? count(op.getQuery(), query.b, 1) : one,
+      order.ofBatch ? count(op.getKey(), key.b, 1) : one,
       order.ofHead ? count(op.getQuery(), query.h, 1) : one,
       count(op.getQuery(), query.s, schedule.getTileN()),
       count(op.getKey(), key.s, schedule.getTileM())};

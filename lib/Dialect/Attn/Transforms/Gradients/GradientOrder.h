@@ -21,9 +21,9 @@ bool isMaskOfAllHeads(AttentionGradOp op);
 /// The order of the work tiles of a head of keys, by their numbers from 1 on.
 struct AddingOrder {
   bool startsWithLast = false;
-  /// For (batch, head, block of queries, work tile), the number of the work
-  /// tile that adds to this block before that one, or 0; null where all of them
-  /// add to all blocks.
+  /// For (batch of keys, head, block of queries, work tile), the number of the
+  /// work tile that adds to this block before that one, or 0; null where all of
+  /// them add to all blocks.
   Value table;
   /// Whether it depends on batches and on heads, or has one for all.
   bool ofBatch = false, ofHead = false;
@@ -35,7 +35,8 @@ FailureOr<AddingOrder> emitAddingOrder(RewriterBase &rewriter,
                                        AttentionGradOp op, bool isBounded,
                                        const QueryLists *lists);
 
-/// The number of the work tile that adds before `tile`, or 0.
+/// The number of the work tile that adds before `tile`, or 0. `batch` is that
+/// of its keys.
 Value emitTileBefore(OpBuilder &builder, AttentionGradOp op,
                      const AddingOrder &order, Value batch, Value head,
                      Value block, Value tile);

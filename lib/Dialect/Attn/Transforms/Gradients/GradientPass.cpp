@@ -140,7 +140,7 @@ void GradientLoop::emitSums(Value dx) {
                              ValueRange(), AffineMapAttr::get(transposed));
         return SmallVector<Value>();
       }
-      Value after = emitTileBefore(builder, op, shared->order, otherBatch,
+      Value after = emitTileBefore(builder, op, shared->order, own.batch,
                                    otherHead, otherTile, ownTile);
       Value number = arith::AddIOp::create(builder, loc, ownTile,
                                            createIndex(builder, loc, 1));
@@ -397,13 +397,15 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
 /// first row.
 Value GradientLoop::emitListed(QueryList &list, Value position) {
   Value size = createIndex(builder, loc, numOther);
-  QueryList::Entry entry =
-      list.emitEntry(arith::DivUIOp::create(builder, loc, position, size));
+  QueryList::Entry entry = list.emitEntry(position);
   otherBatch = entry.batch;
   otherHead = entry.head;
   otherTile = entry.tile;
   isListedFull = entry.isFull;
-  return arith::MulIOp::create(builder, loc, otherTile, size);
+  // No list names a tile behind the last query: the row is a position, and
+  // known to be one.
+  Value first = arith::MulIOp::create(builder, loc, otherTile, size);
+  return arith::MinUIOp::create(builder, loc, first, otherEnd);
 }
 
 /// The loop over the tiles that a list names.
@@ -415,7 +417,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitListLoop(ValueRange carried) {
                  sharing ? sharing->firstBatch : otherBatch,
                  sharing ? sharing->firstHead : otherHead, counts, ownTile);
   Value numOthers = createIndex(builder, loc, numOther);
-  Value end = arith::MulIOp::create(builder, loc, list.emitCount(), numOthers);
+  Value end = list.emitEnd();
   auto enter = [&](Value position) { return emitListed(list, position); };
   auto emitFull = [&](Value first) -> Value {
     if (!changesScores(op))

@@ -63,7 +63,7 @@ QueryList::QueryList(OpBuilder &builder, AttentionGradOp op,
       firstHead(firstHead), workTile(workTile) {
   if (!sharing)
     return;
-  (lists.ofBatch ? listedBatches : sharedBatches) = sharing->batches;
+  sharedBatches = sharing->batches;
   if (!matchPattern(sharing->heads, m_One()))
     (lists.ofHead ? listedHeads : sharedHeads) = sharing->heads;
 }
@@ -95,14 +95,11 @@ static SmallVector<Value> splitNumber(OpBuilder &builder, Location loc,
 
 QueryList::Entry QueryList::getPlace(Value number) {
   Location loc = op.getLoc();
-  SmallVector<Value> parts =
-      splitNumber(builder, loc, number, {listedBatches, listedHeads});
-  auto add = [&](Value first, Value part) -> Value {
-    return part ? arith::AddIOp::create(builder, loc, first, part).getResult()
-                : first;
-  };
-  return {add(firstBatch, parts[1]), add(firstHead, parts[2]), parts[0],
-          Value()};
+  SmallVector<Value> parts = splitNumber(builder, loc, number, listedHeads);
+  Value head = firstHead;
+  if (parts[1])
+    head = arith::AddIOp::create(builder, loc, head, parts[1]);
+  return {firstBatch, head, parts[0], Value()};
 }
 
 Value QueryList::read(Value table, const Entry &place) {
@@ -124,12 +121,11 @@ Value QueryList::emitNumTiles() {
       createIndex(builder, loc, op.getScheduleAttr().getTileN()));
 }
 
-Value QueryList::emitCount() {
+Value QueryList::emitEnd() {
   ScalarBuilder b(op.getLoc(), builder);
   Value count = emitNumTiles();
-  for (Value extent : {listedBatches, listedHeads})
-    if (extent)
-      count = b.mul(count, extent);
+  if (listedHeads)
+    count = b.mul(count, listedHeads);
   // Where there is no query, nothing is read.
   Entry last = getPlace(b.sub(b.maxS(count, 1), 1));
   Value isNeeded = b.minS(read(lists.classes, last), 1);
@@ -138,20 +134,36 @@ Value QueryList::emitCount() {
   for (Value extent : {sharedBatches, sharedHeads})
     if (extent)
       needed = b.mul(needed, extent);
-  return needed;
+  return b.mul(needed, op.getScheduleAttr().getTileN());
 }
 
-QueryList::Entry QueryList::emitEntry(Value number) {
+QueryList::Entry QueryList::emitEntry(Value position) {
   ScalarBuilder b(op.getLoc(), builder);
-  SmallVector<Value> parts =
-      splitNumber(b, b.getLoc(), number, {sharedBatches, sharedHeads});
-  Value code = read(lists.lists, getPlace(parts[0]));
+  int64_t size = op.getScheduleAttr().getTileN();
+  // Of the position itself, so that its parts can be carried from tile to tile:
+  // the innermost one has the queries of a tile of each head.
+  Value number, batch, head;
+  if (sharedBatches || sharedHeads) {
+    Value positions = createIndex(builder, op.getLoc(), size);
+    if (sharedHeads)
+      positions = builder.createOrFold<arith::MulIOp>(op.getLoc(), sharedHeads,
+                                                      positions);
+    SmallVector<Value> parts =
+        splitNumber(b, b.getLoc(), position, {sharedBatches, positions});
+    number = parts[0];
+    batch = parts[1];
+    if (sharedHeads)
+      head = b.divU(parts[2], size);
+  } else {
+    number = b.divU(position, size);
+  }
+  Value code = read(lists.lists, getPlace(number));
   Entry entry = getPlace(
       arith::IndexCastOp::create(b, b.getIndexType(), b.shrU(code, 1)));
-  if (parts[1])
-    entry.batch = b.add(entry.batch, parts[1]);
-  if (parts[2])
-    entry.head = b.add(entry.head, parts[2]);
+  if (batch)
+    entry.batch = b.add(entry.batch, batch);
+  if (head)
+    entry.head = b.add(entry.head, head);
   entry.isFull = b.cmp(arith::CmpIPredicate::ne, b.andI(code, 1), 0);
   return entry;
 }
@@ -199,6 +211,9 @@ public:
   FailureOr<QueryLists> emit();
 
 private:
+  FailureOr<TileClasses::TileClass> emitOfBatches(
+      Value first,
+      function_ref<FailureOr<TileClasses::TileClass>(Value batch)> emit);
   FailureOr<Value> emitClass(ValueRange ids);
   QueryList getList(ValueRange ids);
   Value emitNumber(const QueryList &list, ValueRange ids);
@@ -215,6 +230,30 @@ private:
 };
 } // namespace mlir::attn
 
+/// Whether a pair of some batch may be allowed, and whether all of all batches
+/// are: those that share the keys, from `first` on.
+FailureOr<TileClasses::TileClass> QueryListsBuilder::emitOfBatches(
+    Value first,
+    function_ref<FailureOr<TileClasses::TileClass>(Value batch)> emit) {
+  ScalarBuilder b(loc, rewriter);
+  Value inits[] = {b.i1(false), b.i1(true)};
+  auto loop = scf::ForOp::create(rewriter, loc, b.index(0), sharing->batches,
+                                 b.index(1), inits);
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(loop.getBody());
+  Value batch =
+      arith::AddIOp::create(rewriter, loc, first, loop.getInductionVar());
+  FailureOr<TileClasses::TileClass> tile = emit(batch);
+  if (failed(tile))
+    return failure();
+  Value may = arith::OrIOp::create(rewriter, loc, loop.getRegionIterArg(0),
+                                   tile->may),
+        must = arith::AndIOp::create(rewriter, loc, loop.getRegionIterArg(1),
+                                     tile->must);
+  scf::YieldOp::create(rewriter, loc, ValueRange{may, must});
+  return TileClasses::TileClass{loop.getResult(0), loop.getResult(1)};
+}
+
 FailureOr<Value> QueryListsBuilder::emitClass(ValueRange ids) {
   ScalarBuilder b(loc, rewriter);
   AttentionLikeOpInterface attention = op;
@@ -226,12 +265,18 @@ FailureOr<Value> QueryListsBuilder::emitClass(ValueRange ids) {
   };
   TileSpan queries = getSpan(ids[3], questions.numQueries, op.getQuery(), 0),
            keys = getSpan(ids[2], questions.numKeys, op.getKey(), 1);
-  TileRows rows = {ids[0], ids[1], queries.begin, queries.end};
-  TileClasses classes(rewriter, questions, rows, metadata,
-                      questions.numQueries);
-  if (failed(classes.emitRows()))
-    return failure();
-  FailureOr<TileClasses::TileClass> tile = classes.emit(keys.begin, keys.end);
+  auto emitOf = [&](Value batch) -> FailureOr<TileClasses::TileClass> {
+    TileRows rows = {batch, ids[1], queries.begin, queries.end};
+    TileClasses classes(rewriter, questions, rows, metadata,
+                        questions.numQueries);
+    if (failed(classes.emitRows()))
+      return failure();
+    return classes.emit(keys.begin, keys.end);
+  };
+  FailureOr<TileClasses::TileClass> tile =
+      sharing && sharing->batches && lists.ofBatch
+          ? emitOfBatches(ids[0], emitOf)
+          : emitOf(ids[0]);
   if (failed(tile))
     return failure();
   Value needed =
@@ -243,28 +288,18 @@ FailureOr<Value> QueryListsBuilder::emitClass(ValueRange ids) {
 /// The list that an element belongs to.
 QueryList QueryListsBuilder::getList(ValueRange ids) {
   ScalarBuilder b(loc, rewriter);
-  Value batch = ids[0], head = ids[1];
-  auto getFirst = [&](Value number, Value count) {
-    return b.mul(b.divU(number, count), count);
-  };
-  if (sharing && sharing->batches && lists.ofBatch)
-    batch = getFirst(batch, sharing->batches);
+  Value head = ids[1];
   if (sharing && lists.ofHead)
-    head = getFirst(head, sharing->heads);
-  return QueryList(rewriter, op, lists, batch, head, sharing, ids[2]);
+    head = b.mul(b.divU(head, sharing->heads), sharing->heads);
+  return QueryList(rewriter, op, lists, ids[0], head, sharing, ids[2]);
 }
 
 /// The number of an element in its list.
 Value QueryListsBuilder::emitNumber(const QueryList &list, ValueRange ids) {
   ScalarBuilder b(loc, rewriter);
-  Value number = ids[3];
-  if (list.listedBatches)
-    number = b.add(b.mul(number, list.listedBatches),
-                   b.sub(ids[0], list.firstBatch));
-  if (list.listedHeads)
-    number =
-        b.add(b.mul(number, list.listedHeads), b.sub(ids[1], list.firstHead));
-  return number;
+  if (!list.listedHeads)
+    return ids[3];
+  return b.add(b.mul(ids[3], list.listedHeads), b.sub(ids[1], list.firstHead));
 }
 
 /// A loop over the tiles of a list, which carries a number.
@@ -299,9 +334,8 @@ Value QueryListsBuilder::emitEntry(ValueRange ids) {
   QueryList list = getList(ids);
   ScalarBuilder b(loc, rewriter);
   Value own = emitNumber(list, ids), end = list.emitNumTiles();
-  for (Value extent : {list.listedBatches, list.listedHeads})
-    if (extent)
-      end = b.mul(end, extent);
+  if (list.listedHeads)
+    end = b.mul(end, list.listedHeads);
   Value most = arith::IndexCastOp::create(b, b.getI32Type(), own);
   auto find = [&](Value number, Value carried) {
     QueryList::Entry place = list.getPlace(number);
@@ -343,7 +377,7 @@ FailureOr<QueryLists> QueryListsBuilder::emit() {
   };
   OpFoldResult one = rewriter.getIndexAttr(1);
   SmallVector<OpFoldResult> sizes = {
-      lists.ofBatch ? count(op.getQuery(), query.b, 1) : one,
+      lists.ofBatch ? count(op.getKey(), key.b, 1) : one,
       lists.ofHead ? count(op.getQuery(), query.h, 1) : one,
       count(op.getKey(), key.s, questions.numKeys),
       count(op.getQuery(), query.s, questions.numQueries)};

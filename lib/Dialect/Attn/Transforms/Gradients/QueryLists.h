@@ -7,7 +7,8 @@
 //
 // Where several heads of queries share the keys and the mask differs among
 // them, entries of a list are of all of them: the blocks at the first place in
-// each head, then those at the next place.
+// each head, then those at the next place. Batches that share keys need what
+// any of them does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,8 @@ struct SharingCounts {
 std::optional<SharingCounts> emitSharingCounts(OpBuilder &builder,
                                                AttentionGradOp op);
 
-/// Tables of i32, [B or 1, H or 1, work tiles, Q blocks].
+/// Tables of i32, [B or 1, H or 1, work tiles, Q blocks], of batches of keys
+/// and heads of queries.
 struct QueryLists {
   /// 0 for a tile that is not needed, 1 for a partial and 2 for a full one.
   Value classes;
@@ -57,18 +59,20 @@ emitTableOf(RewriterBase &rewriter, AttentionGradOp op,
 class QueryList {
 public:
   /// `firstBatch` and `firstHead` are the first that share the keys, of so many
-  /// as `sharing` says.
+  /// as `sharing` says: of a batch of keys, it is the first one, too.
   QueryList(OpBuilder &builder, AttentionGradOp op, const QueryLists &lists,
             Value firstBatch, Value firstHead,
             std::optional<SharingCounts> sharing, Value workTile);
 
-  /// The tiles that are needed, of all heads together.
-  Value emitCount();
+  /// Where a loop over the tiles that are needed ends, of all heads together,
+  /// which starts at 0 and steps by their queries.
+  Value emitEnd();
   /// A tile, and whether it is full as far as the mask says.
   struct Entry {
     Value batch, head, tile, isFull;
   };
-  Entry emitEntry(Value number);
+  /// That of a position of the loop.
+  Entry emitEntry(Value position);
 
 private:
   friend class QueryListsBuilder;
@@ -81,8 +85,8 @@ private:
   AttentionGradOp op;
   const QueryLists &lists;
   Value firstBatch, firstHead, workTile;
-  /// Along which a list has entries, and which share one.
-  Value listedBatches, listedHeads, sharedBatches, sharedHeads;
+  /// Heads that have entries of their own; batches and heads that share one.
+  Value listedHeads, sharedBatches, sharedHeads;
 };
 
 } // namespace mlir::attn
