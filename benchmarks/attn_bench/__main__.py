@@ -74,7 +74,8 @@ def _parse(arguments):
     add(
         "--backward",
         action="store_true",
-        help="gradients of q, k and v, in one order (attn) and in any (attn-any)",
+        help="gradients of q, k and v, in one order (attn), in any (attn-any), and with"
+        " what a mask reads prepared (attn-prepared)",
     )
     add(
         "--peers",

@@ -2,7 +2,8 @@
 
 What is timed is a backward pass alone: o and lse are there. Of ours these are the
 kernels of a gradient, with the gradient of lse, which is 0; of a peer it is what
-autograd runs behind its forward pass.
+autograd runs behind its forward pass. A mask that reads data is prepared before that,
+as FlexAttention's block mask is, in attn-prepared, and not in attn.
 """
 
 import functools
@@ -12,8 +13,12 @@ import attn
 from . import contest, peers, variants
 from .check import Errors
 
-# Our contenders: sums of dq in one order, and in any.
-OURS = {"attn": True, "attn-any": False}
+# Our contenders: whether sums of dq are in one order, and masks prepared.
+OURS = {
+    "attn": (True, False),
+    "attn-any": (False, False),
+    "attn-prepared": (True, True),
+}
 
 
 class Judge:
@@ -83,7 +88,7 @@ class Judge:
         return errors.max <= 1 and errors.mean <= 1
 
 
-def _ours(torch, case, deterministic, inputs, captures, gradient):
+def _ours(torch, case, deterministic, prepares, inputs, captures, gradient):
     kernel = attn.compile(
         variants.program(case, lse=True),
         target=inputs[0].device.type,
@@ -92,11 +97,12 @@ def _ours(torch, case, deterministic, inputs, captures, gradient):
     plain = [x.detach() for x in inputs]
     results = kernel(*plain, *captures.values())
     backward = kernel.gradient(["q", "k", "v"])
+    tensors = (*plain, *captures.values(), *results)
+    tensors += (gradient, torch.zeros_like(results[1]))
     return backward.bind(
-        *(*plain, *captures.values()),
-        *results,
-        *(gradient, torch.zeros_like(results[1])),
+        *tensors,
         out=[torch.full_like(x, float("nan")) for x in plain],
+        prepared=backward.prepare(*tensors) if prepares else None,
     )
 
 
@@ -116,12 +122,12 @@ def run_case(torch, case, options, timer):
     contenders = {
         name: contest.Contender(
             functools.partial(
-                *(_ours, torch, case, deterministic, (q, k, v), captures, gradient)
+                *(_ours, torch, case, *how, (q, k, v), captures, gradient)
             ),
             judge,
             is_ours=True,
         )
-        for name, deterministic in OURS.items()
+        for name, how in OURS.items()
     }
     for name in options.peers:
         make = functools.partial(

@@ -178,7 +178,7 @@ class Program(unittest.TestCase):
         self.assertEqual(len(rows), 5)
         for row in rows:
             found = row["contenders"]
-            for name in "attn", "attn-any":
+            for name in "attn", "attn-any", "attn-prepared":
                 self.assertTrue(found[name]["ok"])
                 self.assertEqual(len(found[name]["samples"]), 2)
             self.assertIn("note", found["fa3-det"])
