@@ -63,6 +63,7 @@
 // KERNEL: gpu.func @documents_prologue5
 // What the tables name are positions, as no table of a user's is.
 // KERNEL: gpu.func @documents(
+// KERNEL-COUNT-8: prepared
 // KERNEL: hopper.pipelined_for
 // KERNEL-NOT: -1073741824
 // KERNEL: hopper.mask

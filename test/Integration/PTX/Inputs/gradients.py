@@ -5,7 +5,7 @@ Usage: gradients.py VARIANT [--heads=4 --key-heads=2] [--dim=128] [--value-dim=6
            [--schedule=...] [--sizes=87x137] [--save-ptx=FILE] [--repeats=3]
 
 Variants: full, causal, window, sinks, softcap, alibi-causal, root,
-lengths, documents, softcap-documents, prefix, widths, dropout,
+lengths, documents, softcap-documents, prefix, pairs, widths, dropout,
 dropout-softcap-causal.
 
 The Q blocks that the tensor engine loads for each work tile of keys have to be
@@ -92,6 +92,8 @@ _PREFIX = """      %n = tensor.extract %prefixes[%mb] : tensor<?xi32>
       %past = arith.cmpi sle, %j, %i : index
       %in = arith.cmpi slt, %j, %end : index
       %p = arith.ori %past, %in : i1"""
+# Nothing is known of it before all pairs of tiles have been read.
+_PAIRS = """      %p = tensor.extract %pairs[%i, %j] : tensor<?x?xi1>"""
 # Windows of heads that may share keys.
 _WIDTHS = """      %n = tensor.extract %widths[%mh] : tensor<?xi32>
       %w = arith.index_cast %n : i32 to index
@@ -159,6 +161,7 @@ _VARIANTS = {
         _CAP_ADJOINT,
     ),
     "prefix": ([("prefixes", "tensor<?xi32>")], _PREFIX, None, None),
+    "pairs": ([("pairs", "tensor<?x?xi1>")], _PAIRS, None, None),
     "widths": ([("widths", "tensor<?xi32>")], _WIDTHS, None, None),
     "bias": ([("biases", "tensor<?xf32>")], None, _BIAS, _NOTHING),
     "bias-causal": ([("biases", "tensor<?xf32>")], _CAUSAL, _BIAS, _NOTHING),
@@ -224,6 +227,8 @@ def _scores(variant, x, b, h, i, j, captures):
         allowed &= captures["documents"][b, i] == captures["documents"][b, j]
     if variant == "prefix":
         allowed &= (j <= i) | (j < captures["prefixes"][b])
+    if variant == "pairs":
+        allowed &= captures["pairs"][i, j] != 0
     if variant == "widths":
         allowed &= (j <= i) & (i - j < captures["widths"][h])
     if "softcap" in variant:
@@ -302,6 +307,13 @@ def _check(name, found, expected):
     return error
 
 
+def _draw_pairs(queries, keys, draw):
+    """Some blocks of 64, of which some have holes."""
+    blocks = draw.integers(0, 4, (queries // 64 + 1, keys // 64 + 1))
+    each = numpy.repeat(numpy.repeat(blocks, 64, 0), 64, 1)[:queries, :keys]
+    return (each == 3) | ((each == 2) & (draw.random(each.shape) < 0.5))
+
+
 def draw_inputs(variant, options, sizes, draw):
     """Inputs as arrays by name, and the gradients in float64 that are asked for."""
     batches, key_batches, queries, keys = sizes
@@ -322,6 +334,7 @@ def draw_inputs(variant, options, sizes, draw):
         "lengths": draw.integers(0, keys + 1, (batches,)),
         "documents": (draw.random((batches, max(queries, keys))) < 1 / 60).cumsum(1),
         "prefixes": draw.integers(0, keys + 1, (batches,)),
+        "pairs": _draw_pairs(queries, keys, draw),
         "widths": draw.integers(1, queries + 2, (heads,)),
         "lasts": numpy.full((batches,), max(queries - 1, 0)),
         "biases": draw.standard_normal(keys),
@@ -331,7 +344,7 @@ def draw_inputs(variant, options, sizes, draw):
     o, lse, expected = _gradients(variant, q, k, v, do, captures)
     types = {"slopes": "f4", "lengths": "i4", "lasts": "i4", "biases": "f4"}
     types.update(seeds="i8", offsets="i8")
-    types.update(documents="i4", prefixes="i4", widths="i4")
+    types.update(documents="i4", prefixes="i4", widths="i4", pairs="i1")
     names = [name for name, _ in _VARIANTS[variant][0]]
     arrays = dict(zip("qkv", packed))
     arrays["o"] = operations.to_bf16(o.astype("f4"))
