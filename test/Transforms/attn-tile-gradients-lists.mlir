@@ -18,20 +18,32 @@
 // CHECK: %[[CLASS:.*]] = arith.select %{{.*}}, %c2_i32, %c1_i32 : i32
 // CHECK: arith.select %{{.*}}, %[[CLASS]], %c0_i32 : i32
 // CHECK: } {attn.preparation
+// CHECK: %[[LIMITS:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %[[TILES]]) {{.*}} -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
+// CHECK: tensor.extract %[[CLASSES]]
+// CHECK: arith.minsi
+// CHECK: arith.maxsi
+// CHECK: } {attn.preparation
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %[[BLOCK:.*]]) in (2, 1, %[[TILES]], %[[BLOCKS]])
-// CHECK: scf.for %{{.*}} = %c0 to %[[BLOCK]] step %c1 iter_args(%{{.*}} = %c0_i32)
+// CHECK: tensor.extract %[[LIMITS]]#0
+// CHECK: %[[END:.*]] = arith.minsi %[[BLOCK]], %
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[END]] step %c1 iter_args(%{{.*}} = %c0_i32)
 // CHECK: tensor.extract %[[CLASSES]]
 // CHECK: } {attn.preparation
 // CHECK: %[[LISTS:.*]] = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %[[BLOCK:.*]]) in (2, 1, %[[TILES]], %[[BLOCKS]])
-// CHECK: scf.for %{{.*}} = %[[BLOCK]] to %{{.*}} step %c1 iter_args(%{{.*}} = %c-1_i32)
+// CHECK: %[[FIRST:.*]] = arith.maxsi %[[BLOCK]], %
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %c1 iter_args(%{{.*}} = %c-1_i32)
 // CHECK-DAG: tensor.extract %[[CLASSES]]
 // CHECK-DAG: tensor.extract %[[BEFORE]]
 // CHECK: arith.maxsi
 // CHECK: } {attn.preparation
 
 // Turns are those of work tiles that need the block.
+// CHECK: %[[OTHERS:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %[[BLOCKS]]) {{.*}} -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
+// CHECK: } {attn.preparation
 // CHECK: %[[AFTER:.*]] = scf.forall (%[[B:.*]], %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (2, 1, %[[BLOCKS]], %[[TILES]])
-// CHECK: scf.for %[[OTHER:.*]] = %c0 to %[[TILE]]
+// CHECK: tensor.extract %[[OTHERS]]#0
+// CHECK: %[[END:.*]] = arith.minsi %[[TILE]], %
+// CHECK: scf.for %[[OTHER:.*]] = %{{.*}} to %[[END]]
 // CHECK: tensor.extract %[[CLASSES]][%[[B]], %c0, %[[OTHER]], %[[BLOCK]]]
 // CHECK: } {attn.preparation
 
@@ -56,14 +68,14 @@
 // CHECK: tensor.extract %[[AFTER]]
 
 // KERNEL: gpu.func @documents_prologue0
-// KERNEL: gpu.func @documents_prologue3
+// KERNEL: gpu.func @documents_prologue4
 // KERNEL: scf.for
 // KERNEL: arith.addi
 // KERNEL: gpu.subgroup_reduce add %{{.*}} uniform : (i32) -> i32
-// KERNEL: gpu.func @documents_prologue5
+// KERNEL: gpu.func @documents_prologue7
 // What the tables name are positions, as no table of a user's is.
 // KERNEL: gpu.func @documents(
-// KERNEL-COUNT-8: prepared
+// KERNEL-COUNT-12: prepared
 // KERNEL: hopper.pipelined_for
 // KERNEL-NOT: -1073741824
 // KERNEL: hopper.mask

@@ -57,7 +57,8 @@ static FailureOr<Value> emitMeets(OpBuilder &builder, AttentionGradOp op,
 /// The number of the nearest work tile before `tile` that meets a block, or 0.
 static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
                                    bool startsWithLast, const QueryLists *lists,
-                                   ValueRange ids, Value numTiles) {
+                                   ArrayRef<Value> limits, ValueRange ids,
+                                   Value numTiles) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) { return createIndex(builder, loc, value); };
   auto toInt = [&](Value number) -> Value {
@@ -73,6 +74,13 @@ static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
                     ? arith::AddIOp::create(builder, loc, tile, one).getResult()
                     : index(0);
   Value last = startsWithLast ? numTiles : tile;
+  if (!limits.empty()) {
+    auto read = [&](Value table) -> Value {
+      return tensor::ExtractOp::create(builder, loc, table, ids.take_front(3));
+    };
+    std::tie(first, last) = emitBetween(builder, loc, first, last,
+                                        read(limits[0]), read(limits[1]));
+  }
   auto loop = scf::ForOp::create(builder, loc, first, last, one, none);
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -139,14 +147,30 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
       count(op.getQuery(), query.s, schedule.getTileN()),
       count(op.getKey(), key.s, schedule.getTileM())};
   Value numTiles = getValueOrCreateConstantIndexOp(rewriter, loc, sizes[3]);
-  FailureOr<Value> table =
-      emitTableOf(rewriter, op, sizes, [&](ValueRange ids) {
-        return emitSearch(rewriter, op, order.startsWithLast, lists, ids,
-                          numTiles);
-      });
-  if (failed(table))
+  using Elements = FailureOr<SmallVector<Value>>;
+  // Only between the first and the last work tile that a block has are others
+  // looked for.
+  Elements limits = SmallVector<Value>();
+  if (lists)
+    limits = emitTablesOf(
+        rewriter, op, 2, ArrayRef(sizes).drop_back(), [&](ValueRange ids) {
+          return emitLimits(rewriter, loc, numTiles, [&](Value tile) {
+            return emitMeets(rewriter, op, lists, ids, tile);
+          });
+        });
+  if (failed(limits))
     return failure();
-  order.table = *table;
+  Elements tables =
+      emitTablesOf(rewriter, op, 1, sizes, [&](ValueRange ids) -> Elements {
+        FailureOr<Value> found = emitSearch(rewriter, op, order.startsWithLast,
+                                            lists, *limits, ids, numTiles);
+        if (failed(found))
+          return failure();
+        return SmallVector<Value>{*found};
+      });
+  if (failed(tables))
+    return failure();
+  order.table = tables->front();
   return order;
 }
 

@@ -172,34 +172,74 @@ QueryList::Entry QueryList::emitEntry(Value position) {
 // Tables
 //===----------------------------------------------------------------------===//
 
-FailureOr<Value>
-mlir::attn::emitTableOf(RewriterBase &rewriter, AttentionGradOp op,
-                        ArrayRef<OpFoldResult> sizes,
-                        function_ref<FailureOr<Value>(ValueRange ids)> emit) {
+FailureOr<SmallVector<Value>> mlir::attn::emitTablesOf(
+    RewriterBase &rewriter, AttentionGradOp op, unsigned count,
+    ArrayRef<OpFoldResult> sizes,
+    function_ref<FailureOr<SmallVector<Value>>(ValueRange ids)> emit) {
   Location loc = op.getLoc();
-  Value empty =
-      tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type());
+  SmallVector<Value> outs;
+  for (unsigned number = 0; number < count; ++number)
+    outs.push_back(
+        tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type()));
   scf::ForallOp forall =
-      createWorkerLoop(rewriter, loc, sizes, empty, op.getScheduleAttr());
+      createWorkerLoop(rewriter, loc, sizes, outs, op.getScheduleAttr());
   markPreparation(forall, op);
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());
-  FailureOr<Value> element = emit(ids);
-  if (failed(element))
+  FailureOr<SmallVector<Value>> elements = emit(ids);
+  if (failed(elements))
     return failure();
   Value zero = createIndex(rewriter, loc, 0);
   SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()),
       ones(ids.size(), rewriter.getIndexAttr(1));
-  Value slice = tensor::ExtractSliceOp::create(
-      rewriter, loc, forall.getRegionIterArgs()[0], offsets, ones, ones);
-  Value written = tensor::InsertOp::create(
-      rewriter, loc, *element, slice, SmallVector<Value>(ids.size(), zero));
-  rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(rewriter, loc, written,
-                                        forall.getRegionIterArgs()[0], offsets,
-                                        ones, ones);
-  return forall.getResult(0);
+  for (auto [table, element] :
+       llvm::zip_equal(forall.getRegionIterArgs(), *elements)) {
+    Value slice = tensor::ExtractSliceOp::create(rewriter, loc, table, offsets,
+                                                 ones, ones);
+    Value written = tensor::InsertOp::create(
+        rewriter, loc, element, slice, SmallVector<Value>(ids.size(), zero));
+    OpBuilder::InsertionGuard inParallel(rewriter);
+    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, written, table,
+                                          offsets, ones, ones);
+  }
+  return SmallVector<Value>(forall.getResults());
+}
+
+FailureOr<SmallVector<Value>>
+mlir::attn::emitLimits(OpBuilder &builder, Location loc, Value count,
+                       function_ref<FailureOr<Value>(Value number)> isFound) {
+  ScalarBuilder b(loc, builder);
+  Value none = b.i32(-1), most = b.toI32(count);
+  auto loop = scf::ForOp::create(builder, loc, b.index(0), count, b.index(1),
+                                 ValueRange{most, none});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  FailureOr<Value> found = isFound(loop.getInductionVar());
+  if (failed(found))
+    return failure();
+  ScalarBuilder inside(loc, builder);
+  Value number = inside.toI32(loop.getInductionVar());
+  auto choose = [&](Value otherwise) -> Value {
+    return arith::SelectOp::create(inside, *found, number, otherwise);
+  };
+  Value first = inside.minS(loop.getRegionIterArg(0), choose(most)),
+        last = inside.maxS(loop.getRegionIterArg(1), choose(none));
+  scf::YieldOp::create(inside, ValueRange{first, last});
+  return SmallVector<Value>(loop.getResults());
+}
+
+std::pair<Value, Value> mlir::attn::emitBetween(OpBuilder &builder,
+                                                Location loc, Value lower,
+                                                Value upper, Value first,
+                                                Value last) {
+  ScalarBuilder b(loc, builder);
+  auto toIndex = [&](Value number) -> Value {
+    return arith::IndexCastOp::create(b, b.getIndexType(), number);
+  };
+  return {b.maxS(lower, toIndex(first)),
+          b.minS(upper, b.add(toIndex(last), 1))};
 }
 
 namespace mlir::attn {
@@ -219,6 +259,7 @@ private:
   Value emitNumber(const QueryList &list, ValueRange ids);
   Value emitBefore(ValueRange ids);
   Value emitEntry(ValueRange ids);
+  std::pair<Value, Value> emitBetween(ValueRange ids, Value lower, Value upper);
 
   RewriterBase &rewriter;
   AttentionGradOp op;
@@ -227,6 +268,9 @@ private:
   BlockMetadata metadata;
   QueryLists lists;
   std::optional<SharingCounts> sharing;
+  /// The first and the last Q block that a work tile needs, where a list is of
+  /// one head.
+  SmallVector<Value> limits;
 };
 } // namespace mlir::attn
 
@@ -302,6 +346,22 @@ Value QueryListsBuilder::emitNumber(const QueryList &list, ValueRange ids) {
   return b.add(b.mul(ids[3], list.listedHeads), b.sub(ids[1], list.firstHead));
 }
 
+/// Of tiles of a list, those among which some are needed.
+std::pair<Value, Value>
+QueryListsBuilder::emitBetween(ValueRange ids, Value lower, Value upper) {
+  if (limits.empty())
+    return {lower, upper};
+  Value zero = createIndex(rewriter, loc, 0);
+  auto read = [&](Value table) -> Value {
+    return tensor::ExtractOp::create(rewriter, loc, table,
+                                     ValueRange{lists.ofBatch ? ids[0] : zero,
+                                                lists.ofHead ? ids[1] : zero,
+                                                ids[2]});
+  };
+  return mlir::attn::emitBetween(rewriter, loc, lower, upper, read(limits[0]),
+                                 read(limits[1]));
+}
+
 /// A loop over the tiles of a list, which carries a number.
 static Value
 emitOverTiles(OpBuilder &builder, Location loc, Value lower, Value upper,
@@ -325,8 +385,8 @@ Value QueryListsBuilder::emitBefore(ValueRange ids) {
     ScalarBuilder b(loc, rewriter);
     return b.add(carried, b.minS(tile, 1));
   };
-  return emitOverTiles(rewriter, loc, createIndex(rewriter, loc, 0), own, 0,
-                       count);
+  auto [lower, upper] = emitBetween(ids, createIndex(rewriter, loc, 0), own);
+  return emitOverTiles(rewriter, loc, lower, upper, 0, count);
 }
 
 /// The last tile that is needed and has no more than so many before it.
@@ -350,7 +410,8 @@ Value QueryListsBuilder::emitEntry(ValueRange ids) {
     return b.maxS(carried, arith::SelectOp::create(b, isOne, code, b.i32(-1)));
   };
   // No tile has more before it than there are.
-  return emitOverTiles(rewriter, loc, own, end, -1, find);
+  auto [lower, upper] = emitBetween(ids, own, end);
+  return emitOverTiles(rewriter, loc, lower, upper, -1, find);
 }
 
 FailureOr<QueryLists> QueryListsBuilder::emit() {
@@ -381,17 +442,47 @@ FailureOr<QueryLists> QueryListsBuilder::emit() {
       lists.ofHead ? count(op.getQuery(), query.h, 1) : one,
       count(op.getKey(), key.s, questions.numKeys),
       count(op.getQuery(), query.s, questions.numQueries)};
-  FailureOr<Value> table = emitTableOf(
-      rewriter, op, sizes, [&](ValueRange ids) { return emitClass(ids); });
-  if (failed(table))
+  using Elements = FailureOr<SmallVector<Value>>;
+  auto fill = [&](ArrayRef<OpFoldResult> sizes,
+                  function_ref<FailureOr<Value>(ValueRange ids)> emit)
+      -> FailureOr<Value> {
+    Elements tables =
+        emitTablesOf(rewriter, op, 1, sizes, [&](ValueRange ids) -> Elements {
+          FailureOr<Value> element = emit(ids);
+          if (failed(element))
+            return failure();
+          return SmallVector<Value>{*element};
+        });
+    if (failed(tables))
+      return failure();
+    return tables->front();
+  };
+  FailureOr<Value> classes =
+      fill(sizes, [&](ValueRange ids) { return emitClass(ids); });
+  if (failed(classes))
     return failure();
-  lists.classes = *table;
-  lists.before = *emitTableOf(
-      rewriter, op, sizes,
-      [&](ValueRange ids) -> FailureOr<Value> { return emitBefore(ids); });
-  lists.lists = *emitTableOf(
-      rewriter, op, sizes,
-      [&](ValueRange ids) -> FailureOr<Value> { return emitEntry(ids); });
+  lists.classes = *classes;
+  // What comes before and behind all of those that are needed is not looked at
+  // again.
+  if (!sharing || !lists.ofHead)
+    limits = *emitTablesOf(
+        rewriter, op, 2, ArrayRef(sizes).drop_back(), [&](ValueRange ids) {
+          QueryList list = getList(ids);
+          return emitLimits(rewriter, loc, list.emitNumTiles(),
+                            [&](Value tile) -> FailureOr<Value> {
+                              ScalarBuilder b(loc, rewriter);
+                              QueryList::Entry place = {ids[0], ids[1], tile,
+                                                        Value()};
+                              return b.cmp(arith::CmpIPredicate::ne,
+                                           list.read(lists.classes, place), 0);
+                            });
+        });
+  lists.before = *fill(sizes, [&](ValueRange ids) -> FailureOr<Value> {
+    return emitBefore(ids);
+  });
+  lists.lists = *fill(sizes, [&](ValueRange ids) -> FailureOr<Value> {
+    return emitEntry(ids);
+  });
   return lists;
 }
 

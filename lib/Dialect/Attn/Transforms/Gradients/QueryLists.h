@@ -49,11 +49,23 @@ struct QueryLists {
 FailureOr<std::optional<QueryLists>> emitQueryLists(RewriterBase &rewriter,
                                                     AttentionGradOp op);
 
-/// A table of i32 whose elements are what `emit` makes of their indices.
-FailureOr<Value>
-emitTableOf(RewriterBase &rewriter, AttentionGradOp op,
-            ArrayRef<OpFoldResult> sizes,
-            function_ref<FailureOr<Value>(ValueRange ids)> emit);
+/// Tables of i32 whose elements are what `emit` makes of their indices.
+FailureOr<SmallVector<Value>>
+emitTablesOf(RewriterBase &rewriter, AttentionGradOp op, unsigned count,
+             ArrayRef<OpFoldResult> sizes,
+             function_ref<FailureOr<SmallVector<Value>>(ValueRange ids)> emit);
+
+/// The least and the largest of the numbers below `count` that `isFound` holds
+/// for, which are i32; `count` and -1 where it holds for none.
+FailureOr<SmallVector<Value>>
+emitLimits(OpBuilder &builder, Location loc, Value count,
+           function_ref<FailureOr<Value>(Value number)> isFound);
+
+/// The numbers from `lower` to below `upper` that are between two limits: where
+/// they start and end.
+std::pair<Value, Value> emitBetween(OpBuilder &builder, Location loc,
+                                    Value lower, Value upper, Value first,
+                                    Value last);
 
 /// The list of a work tile.
 class QueryList {
