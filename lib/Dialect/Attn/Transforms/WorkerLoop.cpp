@@ -23,6 +23,26 @@ scf::ForallOp mlir::attn::createWorkerLoop(OpBuilder &builder, Location loc,
   return loop;
 }
 
+void mlir::attn::writeElements(OpBuilder &builder, scf::ForallOp loop,
+                               ValueRange place, ValueRange elements) {
+  Location loc = loop.getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  SmallVector<Value> zeros(place.size(), zero);
+  SmallVector<OpFoldResult> offsets(place.begin(), place.end()),
+      ones(place.size(), builder.getIndexAttr(1));
+  for (auto [out, element] :
+       llvm::zip_equal(loop.getRegionIterArgs(), elements)) {
+    Value slice =
+        tensor::ExtractSliceOp::create(builder, loc, out, offsets, ones, ones);
+    Value written =
+        tensor::InsertOp::create(builder, loc, element, slice, zeros);
+    OpBuilder::InsertionGuard inParallel(builder);
+    builder.setInsertionPointToEnd(loop.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(builder, loc, written, out, offsets,
+                                          ones, ones);
+  }
+}
+
 /// What a value is a cast of.
 static Value getSource(Value value) {
   while (auto cast = value.getDefiningOp<tensor::CastOp>())

@@ -15,6 +15,11 @@ scf::ForallOp createWorkerLoop(OpBuilder &builder, Location loc,
                                ArrayRef<OpFoldResult> extents, ValueRange outs,
                                ScheduleAttrInterface schedule = {});
 
+/// Ends a loop each of whose iterations gives one element of each of its outs,
+/// at `place`.
+void writeElements(OpBuilder &builder, scf::ForallOp loop, ValueRange place,
+                   ValueRange elements);
+
 /// Says of a loop that fills tables with what the mask and the sparsity of `op`
 /// alone decide that it is preparation (kPreparationAttrName), unless these
 /// read what is also another operand of `op`, or what another launch writes.

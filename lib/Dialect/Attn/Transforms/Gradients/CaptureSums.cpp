@@ -272,15 +272,6 @@ Value mlir::attn::emitCaptureGradient(OpBuilder &builder, AttentionGradOp op,
                 .getResult()
           : memref::LoadOp::create(builder, loc, sum.buffer, place).getResult();
   value = convertFloats(builder, loc, value, type.getElementType());
-  Value argument = loop.getRegionIterArgs()[0];
-  SmallVector<OpFoldResult> offsets(place.begin(), place.end()),
-      ones(type.getRank(), one);
-  Value slice = tensor::ExtractSliceOp::create(builder, loc, argument, offsets,
-                                               ones, ones);
-  SmallVector<Value> zeros(type.getRank(), createIndex(builder, loc, 0));
-  Value written = tensor::InsertOp::create(builder, loc, value, slice, zeros);
-  builder.setInsertionPointToEnd(loop.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(builder, loc, written, argument,
-                                        offsets, ones, ones);
+  writeElements(builder, loop, place, value);
   return loop.getResult(0);
 }

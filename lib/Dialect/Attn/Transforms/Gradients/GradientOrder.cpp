@@ -112,7 +112,6 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
                                                    AttentionGradOp op,
                                                    bool isBounded,
                                                    const QueryLists *lists) {
-  AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   ScheduleAttrInterface schedule = op.getScheduleAttr();
   AddingOrder order;
@@ -132,20 +131,9 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
     order.ofBatch = !op.getMask().getArgument(0).use_empty();
     order.ofHead = !op.getMask().getArgument(1).use_empty();
   }
-  Layout query = attention.getLayout(0), key = attention.getLayout(1);
-  auto count = [&](Value tensor, unsigned dim, int64_t size) {
-    AffineExpr s0;
-    bindSymbols(rewriter.getContext(), s0);
-    return affine::makeComposedFoldedAffineApply(
-        rewriter, loc, s0.ceilDiv(size),
-        {tensor::getMixedSize(rewriter, loc, tensor, dim)});
-  };
-  OpFoldResult one = rewriter.getIndexAttr(1);
-  SmallVector<OpFoldResult> sizes = {
-      order.ofBatch ? count(op.getKey(), key.b, 1) : one,
-      order.ofHead ? count(op.getQuery(), query.h, 1) : one,
-      count(op.getQuery(), query.s, schedule.getTileN()),
-      count(op.getKey(), key.s, schedule.getTileM())};
+  SmallVector<OpFoldResult> sizes =
+      getTableSizes(rewriter, op, order.ofBatch, order.ofHead);
+  std::swap(sizes[2], sizes[3]);
   Value numTiles = getValueOrCreateConstantIndexOp(rewriter, loc, sizes[3]);
   using Elements = FailureOr<SmallVector<Value>>;
   // Only between the first and the last work tile that a block has are others
@@ -160,17 +148,14 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
         });
   if (failed(limits))
     return failure();
-  Elements tables =
-      emitTablesOf(rewriter, op, 1, sizes, [&](ValueRange ids) -> Elements {
-        FailureOr<Value> found = emitSearch(rewriter, op, order.startsWithLast,
-                                            lists, *limits, ids, numTiles);
-        if (failed(found))
-          return failure();
-        return SmallVector<Value>{*found};
+  FailureOr<Value> table =
+      emitTableOf(rewriter, op, sizes, [&](ValueRange ids) {
+        return emitSearch(rewriter, op, order.startsWithLast, lists, *limits,
+                          ids, numTiles);
       });
-  if (failed(tables))
+  if (failed(table))
     return failure();
-  order.table = tables->front();
+  order.table = *table;
   return order;
 }
 

@@ -190,21 +190,46 @@ FailureOr<SmallVector<Value>> mlir::attn::emitTablesOf(
   FailureOr<SmallVector<Value>> elements = emit(ids);
   if (failed(elements))
     return failure();
-  Value zero = createIndex(rewriter, loc, 0);
-  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()),
-      ones(ids.size(), rewriter.getIndexAttr(1));
-  for (auto [table, element] :
-       llvm::zip_equal(forall.getRegionIterArgs(), *elements)) {
-    Value slice = tensor::ExtractSliceOp::create(rewriter, loc, table, offsets,
-                                                 ones, ones);
-    Value written = tensor::InsertOp::create(
-        rewriter, loc, element, slice, SmallVector<Value>(ids.size(), zero));
-    OpBuilder::InsertionGuard inParallel(rewriter);
-    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
-    tensor::ParallelInsertSliceOp::create(rewriter, loc, written, table,
-                                          offsets, ones, ones);
-  }
+  writeElements(rewriter, forall, ids, *elements);
   return SmallVector<Value>(forall.getResults());
+}
+
+FailureOr<Value>
+mlir::attn::emitTableOf(RewriterBase &rewriter, AttentionGradOp op,
+                        ArrayRef<OpFoldResult> sizes,
+                        function_ref<FailureOr<Value>(ValueRange ids)> emit) {
+  using Elements = FailureOr<SmallVector<Value>>;
+  Elements tables =
+      emitTablesOf(rewriter, op, 1, sizes, [&](ValueRange ids) -> Elements {
+        FailureOr<Value> element = emit(ids);
+        if (failed(element))
+          return failure();
+        return SmallVector<Value>{*element};
+      });
+  if (failed(tables))
+    return failure();
+  return tables->front();
+}
+
+SmallVector<OpFoldResult> mlir::attn::getTableSizes(RewriterBase &rewriter,
+                                                    AttentionGradOp op,
+                                                    bool ofBatch, bool ofHead) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  auto count = [&](Value tensor, unsigned dim, int64_t size) {
+    AffineExpr s0;
+    bindSymbols(rewriter.getContext(), s0);
+    return affine::makeComposedFoldedAffineApply(
+        rewriter, loc, s0.ceilDiv(size),
+        {tensor::getMixedSize(rewriter, loc, tensor, dim)});
+  };
+  OpFoldResult one = rewriter.getIndexAttr(1);
+  return {ofBatch ? count(op.getKey(), key.b, 1) : one,
+          ofHead ? count(op.getQuery(), query.h, 1) : one,
+          count(op.getKey(), key.s, schedule.getTileM()),
+          count(op.getQuery(), query.s, schedule.getTileN())};
 }
 
 FailureOr<SmallVector<Value>>
@@ -415,7 +440,6 @@ Value QueryListsBuilder::emitEntry(ValueRange ids) {
 }
 
 FailureOr<QueryLists> QueryListsBuilder::emit() {
-  AttentionLikeOpInterface attention = op;
   if (failed(emitRangeTables(rewriter, questions, metadata)))
     return failure();
   OperandRange yielded =
@@ -428,37 +452,10 @@ FailureOr<QueryLists> QueryListsBuilder::emit() {
   }
   lists.haveFull = !matchPattern(yielded[1], m_Zero());
   sharing = emitSharingCounts(rewriter, op);
-  Layout query = attention.getLayout(0), key = attention.getLayout(1);
-  auto count = [&](Value tensor, unsigned dim, int64_t size) {
-    AffineExpr s0;
-    bindSymbols(rewriter.getContext(), s0);
-    return affine::makeComposedFoldedAffineApply(
-        rewriter, loc, s0.ceilDiv(size),
-        {tensor::getMixedSize(rewriter, loc, tensor, dim)});
-  };
-  OpFoldResult one = rewriter.getIndexAttr(1);
-  SmallVector<OpFoldResult> sizes = {
-      lists.ofBatch ? count(op.getKey(), key.b, 1) : one,
-      lists.ofHead ? count(op.getQuery(), query.h, 1) : one,
-      count(op.getKey(), key.s, questions.numKeys),
-      count(op.getQuery(), query.s, questions.numQueries)};
-  using Elements = FailureOr<SmallVector<Value>>;
-  auto fill = [&](ArrayRef<OpFoldResult> sizes,
-                  function_ref<FailureOr<Value>(ValueRange ids)> emit)
-      -> FailureOr<Value> {
-    Elements tables =
-        emitTablesOf(rewriter, op, 1, sizes, [&](ValueRange ids) -> Elements {
-          FailureOr<Value> element = emit(ids);
-          if (failed(element))
-            return failure();
-          return SmallVector<Value>{*element};
-        });
-    if (failed(tables))
-      return failure();
-    return tables->front();
-  };
-  FailureOr<Value> classes =
-      fill(sizes, [&](ValueRange ids) { return emitClass(ids); });
+  SmallVector<OpFoldResult> sizes =
+      getTableSizes(rewriter, op, lists.ofBatch, lists.ofHead);
+  FailureOr<Value> classes = emitTableOf(
+      rewriter, op, sizes, [&](ValueRange ids) { return emitClass(ids); });
   if (failed(classes))
     return failure();
   lists.classes = *classes;
@@ -477,12 +474,12 @@ FailureOr<QueryLists> QueryListsBuilder::emit() {
                                            list.read(lists.classes, place), 0);
                             });
         });
-  lists.before = *fill(sizes, [&](ValueRange ids) -> FailureOr<Value> {
-    return emitBefore(ids);
-  });
-  lists.lists = *fill(sizes, [&](ValueRange ids) -> FailureOr<Value> {
-    return emitEntry(ids);
-  });
+  lists.before = *emitTableOf(
+      rewriter, op, sizes,
+      [&](ValueRange ids) -> FailureOr<Value> { return emitBefore(ids); });
+  lists.lists = *emitTableOf(
+      rewriter, op, sizes,
+      [&](ValueRange ids) -> FailureOr<Value> { return emitEntry(ids); });
   return lists;
 }
 

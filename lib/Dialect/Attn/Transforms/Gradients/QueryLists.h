@@ -54,6 +54,16 @@ FailureOr<SmallVector<Value>>
 emitTablesOf(RewriterBase &rewriter, AttentionGradOp op, unsigned count,
              ArrayRef<OpFoldResult> sizes,
              function_ref<FailureOr<SmallVector<Value>>(ValueRange ids)> emit);
+/// One of them.
+FailureOr<Value>
+emitTableOf(RewriterBase &rewriter, AttentionGradOp op,
+            ArrayRef<OpFoldResult> sizes,
+            function_ref<FailureOr<Value>(ValueRange ids)> emit);
+/// The extents of a table of tiles, [B or 1, H or 1, work tiles, Q blocks], by
+/// whether it depends on batches, which are those of keys, and on heads.
+SmallVector<OpFoldResult> getTableSizes(RewriterBase &rewriter,
+                                        AttentionGradOp op, bool ofBatch,
+                                        bool ofHead);
 
 /// The least and the largest of the numbers below `count` that `isFound` holds
 /// for, which are i32; `count` and -1 where it holds for none.

@@ -285,7 +285,6 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
   SmallVector<Value> tables;
   for (unsigned which = 0; which < 2; ++which)
     tables.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
-  int64_t rank = sizes.size();
   scf::ForallOp forall =
       createWorkerLoop(rewriter, loc, sizes, tables, questions.schedule);
   markPreparation(forall, op);
@@ -309,21 +308,7 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
   auto answers = emit(ids, spans[0], spans[1]);
   if (failed(answers))
     return failure();
-  Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
-  SmallVector<OpFoldResult> ones(rank, one);
-  Value values[] = {answers->first, answers->second};
-  for (auto [table, value] :
-       llvm::zip_equal(forall.getRegionIterArgs(), values)) {
-    Value slice = tensor::ExtractSliceOp::create(rewriter, loc, table, offsets,
-                                                 ones, ones);
-    Value written = tensor::InsertOp::create(rewriter, loc, value, slice,
-                                             SmallVector<Value>(rank, zero));
-    OpBuilder::InsertionGuard inParallel(rewriter);
-    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
-    tensor::ParallelInsertSliceOp::create(rewriter, loc, written, table,
-                                          offsets, ones, ones);
-  }
+  writeElements(rewriter, forall, ids, {answers->first, answers->second});
   return BlockMinMax{forall.getResult(0), forall.getResult(1), dependence,
                      questions.partRows};
 }
