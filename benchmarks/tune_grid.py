@@ -102,15 +102,7 @@ def compare(tools, case, program, baseline, runs):
 def make_cases(args):
     cells = itertools.product(args.dims, args.variants, args.masks, args.lengths)
     for dim, variant, mask, length in cells:
-        yield variants.Case(
-            variant=variant,
-            mask=mask,
-            dtype=args.dtype,
-            batch=max(1, args.tokens // length),
-            heads=max(1, args.columns // dim),
-            length=length,
-            dim=dim,
-        )
+        yield variants.make_case(args, variant, mask, length, dim)
 
 
 def get_name(case):
@@ -142,7 +134,13 @@ def main(arguments=None):
     )
     parser.add_argument("--lengths", type=numbers, default=[1024, 2048, 4096, 8192])
     parser.add_argument("--tokens", type=int, default=16384)
-    parser.add_argument("--columns", type=int, default=2048, help="heads times D")
+    parser.add_argument(
+        "--columns",
+        dest="heads_total",
+        type=int,
+        default=2048,
+        help="heads times D",
+    )
     parser.add_argument("--dtype", default="bf16")
     parser.add_argument("--runs", type=int, default=30, help="of each comparison")
     parser.add_argument(
