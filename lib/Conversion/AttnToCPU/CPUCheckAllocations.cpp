@@ -36,6 +36,7 @@ public:
   LogicalResult run();
 
 private:
+  Value emitBytes(Value bytes);
   LogicalResult emitAlloc(LLVM::CallOp call, Value slot);
   void emitFree(LLVM::CallOp call);
   void emitWorkerCheck(LLVM::CallOp call);
@@ -69,6 +70,58 @@ void Checker::emitBranch(Value isOut) {
                          ValueRange(), std::pair<int32_t, int32_t>(0, 1));
 }
 
+/// What is rounded up to a multiple, or the value itself. The runtime rounds,
+/// too.
+static Value skipRounding(Value bytes) {
+  auto sub = bytes.getDefiningOp<LLVM::SubOp>();
+  if (!sub)
+    return bytes;
+  auto rest = sub.getRhs().getDefiningOp<LLVM::URemOp>();
+  auto add = sub.getLhs().getDefiningOp<LLVM::AddOp>();
+  return rest && add && rest.getLhs() == add ? add.getLhs() : bytes;
+}
+
+/// The values that a product is of.
+static void collectFactors(Value value, SmallVectorImpl<Value> &factors) {
+  auto mul = value.getDefiningOp<LLVM::MulOp>();
+  if (!mul) {
+    factors.push_back(value);
+    return;
+  }
+  collectFactors(mul.getLhs(), factors);
+  collectFactors(mul.getRhs(), factors);
+}
+
+/// The bytes of an allocation, or -1, which nobody has, where 64 bits do not
+/// hold them: the product of extents that finalize-memref-to-llvm makes wraps
+/// around.
+Value Checker::emitBytes(Value bytes) {
+  Value unrounded = skipRounding(bytes);
+  auto cast = unrounded.getDefiningOp<LLVM::PtrToIntOp>();
+  auto end = cast ? cast.getArg().getDefiningOp<LLVM::GEPOp>() : LLVM::GEPOp();
+  if (!end || end.getDynamicIndices().size() != 1 ||
+      !end.getBase().getDefiningOp<LLVM::ZeroOp>())
+    return bytes;
+  SmallVector<Value> factors;
+  collectFactors(end.getDynamicIndices()[0], factors);
+  Value first = LLVM::GEPOp::create(builder, loc, pointer, end.getElemType(),
+                                    end.getBase(), ArrayRef<LLVM::GEPArg>{1});
+  Value product = LLVM::PtrToIntOp::create(builder, loc, i64, first);
+  Value isTooLarge =
+      LLVM::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               {i64, builder.getI1Type()});
+  for (Value factor : factors) {
+    Value next =
+        LLVM::UMulWithOverflowOp::create(builder, loc, type, product, factor);
+    product = LLVM::ExtractValueOp::create(builder, loc, next, 0);
+    Value wraps = LLVM::ExtractValueOp::create(builder, loc, next, 1);
+    isTooLarge = LLVM::OrOp::create(builder, loc, isTooLarge, wraps);
+  }
+  return LLVM::SelectOp::create(builder, loc, isTooLarge, constant(-1),
+                                product);
+}
+
 LogicalResult Checker::emitAlloc(LLVM::CallOp call, Value slot) {
   loc = call.getLoc();
   IntegerAttr alignment;
@@ -77,7 +130,8 @@ LogicalResult Checker::emitAlloc(LLVM::CallOp call, Value slot) {
     return call.emitError("expects an alignment of at most ")
            << kAlignment << " bytes";
   builder.setInsertionPoint(call);
-  auto memory = LLVM::CallOp::create(builder, loc, alloc, call.getOperand(1));
+  auto memory =
+      LLVM::CallOp::create(builder, loc, alloc, emitBytes(call.getOperand(1)));
   builder.setInsertionPointAfter(call);
   call.getResult().replaceAllUsesWith(memory.getResult());
   call.erase();

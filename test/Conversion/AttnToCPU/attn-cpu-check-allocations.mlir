@@ -115,6 +115,46 @@ llvm.func @entry(%exec: !llvm.ptr, %n: i64, %worker: !llvm.ptr, %env: !llvm.ptr)
 
 // -----
 
+// A product of extents that 64 bits do not hold is more than there is, and not
+// what is left of it. The runtime rounds.
+
+// CHECK-LABEL: llvm.func @product(
+// CHECK-SAME: %[[M:.*]]: i64, %[[N:.*]]: i64)
+// CHECK: %[[ONE:.*]] = llvm.getelementptr %{{.*}}[1] : (!llvm.ptr) -> !llvm.ptr, f32
+// CHECK: %[[SIZE:.*]] = llvm.ptrtoint %[[ONE]]
+// CHECK: %[[NO:.*]] = llvm.mlir.constant(false) : i1
+// CHECK: %[[A:.*]] = "llvm.intr.umul.with.overflow"(%[[SIZE]], %[[M]])
+// CHECK: %[[A0:.*]] = llvm.extractvalue %[[A]][0]
+// CHECK: %[[A1:.*]] = llvm.extractvalue %[[A]][1]
+// CHECK: %[[WRAPS:.*]] = llvm.or %[[NO]], %[[A1]]
+// CHECK: %[[B:.*]] = "llvm.intr.umul.with.overflow"(%[[A0]], %[[N]])
+// CHECK: %[[B0:.*]] = llvm.extractvalue %[[B]][0]
+// CHECK: %[[B1:.*]] = llvm.extractvalue %[[B]][1]
+// CHECK: %[[WRAP:.*]] = llvm.or %[[WRAPS]], %[[B1]]
+// CHECK: %[[MOST:.*]] = llvm.mlir.constant(-1 : i64)
+// CHECK: %[[BYTES:.*]] = llvm.select %[[WRAP]], %[[MOST]], %[[B0]]
+// CHECK: llvm.call @attn_rt_alloc(%[[BYTES]])
+// CHECK: llvm.return
+// CHECK: llvm.call @attn_rt_free
+// CHECK: llvm.return
+llvm.func @_mlir_memref_to_llvm_aligned_alloc(i64, i64) -> !llvm.ptr
+llvm.func @product(%m: i64, %n: i64) -> i64 {
+  %align = llvm.mlir.constant(64 : i64) : i64
+  %less = llvm.mlir.constant(63 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %count = llvm.mul %m, %n : i64
+  %null = llvm.mlir.zero : !llvm.ptr
+  %end = llvm.getelementptr %null[%count] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %bytes = llvm.ptrtoint %end : !llvm.ptr to i64
+  %more = llvm.add %bytes, %less : i64
+  %rest = llvm.urem %more, %align : i64
+  %size = llvm.sub %more, %rest : i64
+  %p = llvm.call @_mlir_memref_to_llvm_aligned_alloc(%align, %size) : (i64, i64) -> !llvm.ptr
+  llvm.return %zero : i64
+}
+
+// -----
+
 // Without allocations there is nothing to do, and nothing to declare.
 
 // CHECK-NOT: attn_rt

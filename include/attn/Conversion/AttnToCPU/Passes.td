@@ -169,6 +169,7 @@ def AttnCPUCheckAllocationsPass : Pass<"attn-cpu-check-allocations", "::mlir::Mo
     function holds is freed, and the function ends: a function that returns i64
     returns 1, and a worker, which returns nothing, stores 1 to the i64 that its first argument
     points to. A function one of whose workers did so ends in the same way.
+    A product of extents that 64 bits do not hold is memory that there is not, too.
 
     Precondition: functions are functions of LLVM (`convert-func-to-llvm`).
 

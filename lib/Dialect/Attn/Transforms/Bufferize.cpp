@@ -10,6 +10,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNBUFFERIZEPASS
@@ -91,6 +92,32 @@ static void lowerCopies(Operation *root) {
   });
 }
 
+/// The number of bytes of what is allocated has to be one of 64 bits. Extents
+/// that a call tells are asked when it comes.
+static LogicalResult checkSizes(Operation *root) {
+  WalkResult walk = root->walk([](memref::AllocOp alloc) {
+    MemRefType type = alloc.getType();
+    if (!type.hasStaticShape())
+      return WalkResult::advance();
+    int64_t bytes = llvm::divideCeil(
+        DataLayout::closest(alloc).getTypeSizeInBits(type.getElementType()), 8);
+    bool isTooLarge = false;
+    // Without elements, it is nothing.
+    for (int64_t extent : type.getShape())
+      if (extent == 0)
+        return WalkResult::advance();
+    for (int64_t extent : type.getShape())
+      isTooLarge |= llvm::MulOverflow(bytes, extent, bytes) != 0;
+    if (!isTooLarge)
+      return WalkResult::advance();
+    alloc.emitError("expects intermediate results of less than 2^63 bytes, but "
+                    "got one of ")
+        << RankedTensorType::get(type.getShape(), type.getElementType());
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 /// Gives a function that reports errors in data the argument for them.
 static LogicalResult addStatusArgument(func::FuncOp function) {
   WalkResult walk = function.walk([](Operation *op) {
@@ -128,6 +155,8 @@ struct AttnBufferize
     if (failed(runPipeline(cleanup, getOperation())))
       return signalPassFailure();
     lowerCopies(getOperation());
+    if (failed(checkSizes(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
