@@ -127,6 +127,38 @@ class Kernels(unittest.TestCase):
         with self.assertRaisesRegex(attn.InvalidArgument, "no name"):
             kernel.gradient(())
 
+    def test_tensors_that_do_not_fit(self):
+        x = numpy.ones((1, 8, 5, 64), "f4")
+        slopes = numpy.ones(8, "f4")
+        gradient = compile(ALIBI).gradient()
+        for name, wrong, text in [
+            ("o", x[:, :, :4], "expects o and q to have the same length, but got 4 and 5"),
+            ("do", x[:, :, :3], "expects do and q .* length, but got 3 and 5"),
+            ("o", x[0], "input 'o' to have rank 4, but got rank 3"),
+            ("do", x.astype("f8"), "'do' to have element type f32, but got f64"),
+        ]:
+            names = [info.name for info in gradient.inputs]
+            inputs = [x, x, x, slopes, x, x]
+            inputs[names.index(name)] = wrong
+            out = tuple(numpy.full(y.shape, numpy.nan, "f4") for y in (x, x, x, slopes))
+            with self.assertRaisesRegex(attn.InvalidArgument, text):
+                gradient(*inputs, out=out)
+            self.assertTrue(all(numpy.isnan(y).all() for y in out))
+
+    def test_memory_that_runs_out(self):
+        # Batches at one place need no memory of their own, but a number for each query.
+        x = numpy.ones((1, 8, 1, 64), "f4")
+        many = numpy.broadcast_to(x, (1 << 50, 8, 1, 64))
+        gradient = compile(ALIBI).gradient(["k", "v"])
+        out = numpy.full((2, *x.shape), numpy.nan, "f4")
+        text = "kernel 'alibi_grad' expects more memory for intermediate results than"
+        for kind in attn.OutOfMemory, MemoryError:
+            with self.assertRaisesRegex(kind, text):
+                gradient(
+                    many, x, x, numpy.ones(8, "f4"), many, many, out=(out[0], out[1])
+                )
+        self.assertTrue(numpy.isnan(out).all())
+
     def test_options_are_those_of_the_kernel(self):
         schedule = "tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 1"
         kernel = compile(

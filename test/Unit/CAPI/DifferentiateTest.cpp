@@ -129,3 +129,32 @@ TEST(Differentiate, ReportsWhatIsWrong) {
                 "expects a place for the text, but got NULL", attnDifferentiate,
                 kLookup, sizeof(kLookup) - 1, nullptr, nullptr);
 }
+
+// Batches at one place need no memory of their own, but a number for each
+// query.
+TEST(Differentiate, ReportsThatMemoryRunsOut) {
+  attnDifferentiateOptions options = makeGradientOptions();
+  const char *names[] = {"k", "v"};
+  options.wrt = names;
+  options.num_wrt = 2;
+  Owner<attnKernel> kernel = compile(differentiate(kMean, &options));
+  ASSERT_TRUE(kernel);
+  Floats q({int64_t(1) << 50, 1, 1, 2}, {1, 2}), k({1, 1, 1, 2}, 1.0f);
+  Floats o({int64_t(1) << 50, 1, 1, 4}, {1, 2, 3, 4}), v({1, 1, 1, 4}, 1.0f);
+  Floats lse({int64_t(1) << 50, 1, 1}, std::vector<float>{0});
+  Floats dk({1, 1, 1, 2}, NAN), dv({1, 1, 1, 4}, NAN);
+  int64_t strides[] = {0, 0, 0, 1}, lseStrides[] = {0, 0, 1};
+  attnTensor inputs[] = {q.view(),   k.view(), v.view(),  o.view(),
+                         lse.view(), o.view(), lse.view()};
+  for (size_t number : {0, 3, 4, 5, 6})
+    inputs[number].strides = inputs[number].rank == 4 ? strides : lseStrides;
+  attnTensor results[] = {dk.view(), dv.view()};
+  expectFailure(ATTN_OUT_OF_MEMORY,
+                "kernel 'mean_grad' expects more memory for intermediate "
+                "results than there is",
+                attnKernelRun, kernel.get(), inputs, size_t(7), results,
+                size_t(2), nullptr);
+  for (const Floats *result : {&dk, &dv})
+    for (float number : result->data)
+      EXPECT_TRUE(std::isnan(number));
+}

@@ -96,3 +96,40 @@ func.func @constant(%q: tensor<1x1x2x4xf32>, %w: tensor<f32>) -> tensor<1x1x2x4x
   for (int64_t n = 0; n < 8; ++n)
     EXPECT_NEAR(o[n], 2, 1e-6);
 }
+
+// An extent that a call tells, of a tensor that is not a result.
+TEST(Kernel, ReportsThatMemoryRunsOut) {
+  const char *program = R"mlir(
+func.func @large(%q: tensor<1x1x2x4xf32>, %n: index) -> tensor<1x1x2x4xf32> {
+  %none = tensor.empty(%n, %n) : tensor<?x?xf32>
+  %one = arith.constant 1.0 : f32
+  %t = linalg.fill ins(%one : f32) outs(%none : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %init = tensor.empty() : tensor<1x1x2x4xf32>
+  %o = attn.attention
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      captures(%t : tensor<?x?xf32>)
+      outs(%init : tensor<1x1x2x4xf32>)
+      score(%s, %b, %h, %i, %j, %c) {
+        %x = tensor.extract %c[%i, %j] : tensor<?x?xf32>
+        attn.yield %x : f32
+      }
+  return %o : tensor<1x1x2x4xf32>
+}
+)mlir";
+  llvm::Expected<Kernel> kernel = Kernel::compile(program);
+  ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+  TestTensor q(DType::F32, {1, 1, 2, 4}, {1, 1, 1, 1, 3, 3, 3, 3});
+  // So many bytes are not had; of those of the second, 64 bits hold none.
+  for (int64_t n : {int64_t(1) << 30, int64_t(1) << 32}) {
+    TestTensor o = TestTensor::poison(DType::F32, {1, 1, 2, 4});
+    TensorView scalar = {&n, int32_t(DType::I64), 0, nullptr, nullptr};
+    llvm::Error error = kernel->run({q.view(), scalar}, {o.view()});
+    EXPECT_EQ(llvm::errorToErrorCode(std::move(error)),
+              std::errc::not_enough_memory);
+    EXPECT_EQ(llvm::toString(kernel->run({q.view(), scalar}, {o.view()})),
+              "kernel 'large' expects more memory for intermediate results "
+              "than there is");
+    for (int64_t index = 0; index < 8; ++index)
+      EXPECT_TRUE(std::isnan(o[index]));
+  }
+}
