@@ -198,6 +198,21 @@ llvm::Error Device::synchronize() const {
 // Memory
 //===----------------------------------------------------------------------===//
 
+llvm::Error Device::makeMemoryError(size_t bytes,
+                                    llvm::StringRef purpose) const {
+  size_t free = 0, total = 0;
+  if (llvm::Error error = runOn(*this, "asking for the memory that is free",
+                                [&](const Driver &driver) {
+                                  return driver.cuMemGetInfo(&free, &total);
+                                }))
+    return error;
+  return llvm::createStringError(
+      std::make_error_code(std::errc::not_enough_memory),
+      "expects " + formatByteCount(bytes) + " of memory of " + describe() +
+          (purpose.empty() ? "" : " for ") + purpose + ", but got only " +
+          formatByteCount(free) + " free");
+}
+
 llvm::Expected<DeviceBuffer> DeviceBuffer::allocate(Device device,
                                                     size_t bytes) {
   DeviceBuffer buffer(device);
@@ -205,23 +220,15 @@ llvm::Expected<DeviceBuffer> DeviceBuffer::allocate(Device device,
   // The driver refuses 0.
   if (bytes == 0)
     return buffer;
-  size_t free = 0, total = 0;
   auto allocate = [&](const Driver &driver) {
-    Result result = driver.cuMemAlloc(&buffer.address, bytes);
-    if (result == kErrorOutOfMemory)
-      (void)driver.cuMemGetInfo(&free, &total);
-    return result;
+    return driver.cuMemAlloc(&buffer.address, bytes);
   };
   if (llvm::Error error = runOn(device, "the allocation", allocate)) {
     buffer.address = 0;
     if (!isOutOfMemory(error))
       return error;
     llvm::consumeError(std::move(error));
-    return llvm::createStringError(
-        std::make_error_code(std::errc::not_enough_memory),
-        "expects " + formatByteCount(bytes) + " of memory of " +
-            device.describe() + ", but got only " + formatByteCount(free) +
-            " free");
+    return device.makeMemoryError(bytes);
   }
   return buffer;
 }

@@ -181,10 +181,13 @@ llvm::Error Tables::takeMemory(const Device &device) {
   llvm::Expected<MemPoolHandle> pool = getPool(device);
   if (!pool)
     return pool.takeError();
-  if (llvm::Error error = driver->check(
-          driver->cuMemAllocFromPoolAsync(&memory, total, *pool,
-                                          static_cast<StreamHandle>(stream)),
-          "taking " + llvm::Twine(total) + " bytes for tables of a launch"))
+  Result result = driver->cuMemAllocFromPoolAsync(
+      &memory, total, *pool, static_cast<StreamHandle>(stream));
+  if (result == kErrorOutOfMemory)
+    return device.makeMemoryError(total, "intermediate results");
+  if (llvm::Error error =
+          driver->check(result, "taking " + llvm::Twine(total) +
+                                    " bytes for tables of a launch"))
     return error;
   DevicePtr next = memory;
   for (size_t table = 0; table < bytes.size(); ++table)

@@ -364,9 +364,15 @@ TEST_F(TablesTest, areGivenBackAfterAFailure) {
   EXPECT_TRUE(contains(launch(executable), "launching @fill"));
   EXPECT_STREQ(fakeCudaGetLog(), "take 256 on 0\ngive back\n");
   fakeCudaClear();
-  fakeCudaFail("cuMemAllocFromPoolAsync", 2);
-  EXPECT_TRUE(contains(launch(executable), "taking 256 bytes for tables of a "
-                                           "launch"));
+  fakeCudaFail("cuMemAllocFromPoolAsync", kErrorInvalidValue);
+  EXPECT_EQ(launch(executable), "taking 256 bytes for tables of a launch "
+                                "failed: CUDA_ERROR_INVALID_VALUE: said the "
+                                "fake");
+  fakeCudaClear();
+  fakeCudaFail("cuMemAllocFromPoolAsync", kErrorOutOfMemory);
+  EXPECT_EQ(launch(executable),
+            "expects 256 bytes of memory of device 0 (Fake 0) for intermediate "
+            "results, but got only 1.0 GiB free");
   fakeCudaClear();
   fakeCudaFail("cuMemFreeAsync", 2);
   EXPECT_TRUE(contains(launch(executable), "giving back the memory of tables"));

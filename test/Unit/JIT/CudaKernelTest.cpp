@@ -3,6 +3,7 @@
 #include "../Cuda/FakeCuda.h"
 #include "../Cuda/TestHelpers.h"
 #include "TestTensor.h"
+#include "attn/JIT/Differentiate.h"
 #include "attn/JIT/Kernel.h"
 #include "attn/JIT/TuningSpace.h"
 #include "attn/Runtime/Cuda/Device.h"
@@ -376,6 +377,35 @@ TEST_F(CudaKernel, ChecksCalls) {
   EXPECT_TRUE(llvm::StringRef(run(inputs)).contains("the same length"))
       << run(inputs);
   EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 0);
+}
+
+// Sums of queries, which are no result, are memory that there may not be: no
+// kernel runs before it is known.
+TEST_F(CudaKernel, ReportsThatMemoryForGradientsRunsOut) {
+  DifferentiateOptions wrt;
+  wrt.wrt = {"q"};
+  Kernel kernel =
+      get(Kernel::compile(get(differentiate(kProgram, wrt)), getOptions()));
+  DeviceTensor dq(device, DType::BF16, {2, 300, 4, 64});
+  std::vector<TensorView> inputs = getInputs();
+  for (const DeviceTensor *more : {&o, &lse, &o, &lse})
+    inputs.push_back(more->view());
+  auto run = [&] { return kernel.run(inputs, {dq.view()}); };
+  EXPECT_EQ(getText(run()), "");
+  fakeCudaClear();
+  fakeCudaFail("cuMemAllocFromPoolAsync", cuda::kErrorOutOfMemory);
+  llvm::Error error = run();
+  EXPECT_TRUE(cuda::isOutOfMemory(error));
+  std::string text = getText(std::move(error));
+  EXPECT_TRUE(llvm::StringRef(text).starts_with("expects ")) << text;
+  EXPECT_TRUE(llvm::StringRef(text).ends_with(
+      "iB of memory of device 0 (Fake 0) for intermediate results, but got "
+      "only 1.0 GiB free"))
+      << text;
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 0);
+  // It is tried again.
+  fakeCudaClear();
+  EXPECT_EQ(getText(run()), "");
 }
 
 TEST_F(CudaKernel, RunsOnStreamsOfSeveralThreads) {

@@ -42,6 +42,10 @@ public:
   /// Waits for all work of the context.
   llvm::Error synchronize() const;
 
+  /// The error, std::errc::not_enough_memory, of so many bytes that there are
+  /// not, and what they are for.
+  llvm::Error makeMemoryError(size_t bytes, llvm::StringRef purpose = "") const;
+
   /// Whether both are the same context.
   friend bool operator==(Device a, Device b) {
     return a.getContext() == b.getContext();
