@@ -490,8 +490,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
     lower = emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
   }
   // Own rows that are not there have sums which nobody stores, but would
-  // contribute to a capture: with them, no tile is full.
-  if (*bounds && wanted.capture >= 0)
+  // contribute to a capture, and an infinite one to a query: with them, no tile
+  // is full.
+  if (*bounds && (wanted.capture >= 0 || wanted.queries))
     (**bounds)[2] = arith::SelectOp::create(builder, loc, emitIsWhole(),
                                             (**bounds)[2], (**bounds)[1]);
   auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
