@@ -108,7 +108,8 @@ def differentiate(program, entry=None, wrt=None, joint=False):
     program  as `compile` takes it
     entry    the function, by default the only public one
     wrt      the name of an input to compute the gradient with respect to, or
-             several; by default all of floats that the results depend on
+             several; by default all of floats that the results depend on other
+             than by a mask
     joint    whether it computes and returns the results too, and does not take
              them
 

@@ -83,6 +83,15 @@ class Programs(unittest.TestCase):
         with self.assertRaisesRegex(attn.InvalidArgument, "entry .*int"):
             attn.differentiate(WINDOW, entry=1)
 
+    def test_what_only_a_mask_reads(self):
+        program = support.mask_program("f32")
+        with self.assertRaisesRegex(
+            attn.CompileError, r"<input>:\d+:8: error: .* 'limit', which only masks depend"
+        ):
+            attn.differentiate(program, wrt="limit")
+        kernel = compile(attn.differentiate(program))
+        self.assertEqual([info.name for info in kernel.results], ["dq", "dk", "dv"])
+
     def test_messages_have_the_place(self):
         text = WINDOW.read_text()
         with self.assertRaisesRegex(attn.CompileError, r"^<input>:\d+:\d+: error: "):

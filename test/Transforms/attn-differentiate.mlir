@@ -107,3 +107,25 @@ func.func @around(%x: tensor<1x?x20xf32>, %k: tensor<1x?x2x8xf32>, %oi: tensor<1
     outs(%oi : tensor<1x?x2x8xf32>)
   return %o : tensor<1x?x2x8xf32>
 }
+
+// A capture that only the mask reads has no gradient.
+// CHECK-LABEL: func.func @limits_grad(
+// CHECK-SAME:    -> (tensor<1x2x4x8xf32> {attn.name = "dx"}, tensor<4xf32> {attn.name = "dslopes"}) {
+// CHECK:         attn.attention_grad wrt(q, k, v, 1)
+func.func @limits(%x: tensor<1x2x4x8xf32> {attn.name = "x"}, %limits: tensor<4xf32> {attn.name = "limits"}, %slopes: tensor<4xf32> {attn.name = "slopes"},
+    %oi: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+      captures(%limits, %slopes : tensor<4xf32>, tensor<4xf32>) outs(%oi : tensor<1x2x4x8xf32>)
+      score(%s, %b, %h, %i, %j, %l, %w) {
+        %t = tensor.extract %w[%j] : tensor<4xf32>
+        %y = arith.addf %s, %t : f32
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j, %l, %w) {
+        %zero = arith.constant 0.0 : f32
+        %t = tensor.extract %l[%j] : tensor<4xf32>
+        %p = arith.cmpf ogt, %t, %zero : f32
+        attn.yield %p : i1
+      }
+  return %o : tensor<1x2x4x8xf32>
+}

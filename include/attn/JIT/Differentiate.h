@@ -16,7 +16,7 @@ struct DifferentiateOptions {
   /// The name of the program in diagnostics.
   std::string bufferName = "<input>";
   /// Names of the arguments to compute gradients with respect to; if empty,
-  /// all of floats.
+  /// all of floats, but for those that only masks depend on.
   std::vector<std::string> wrt;
   /// Whether the program computes and returns the results too, and does not
   /// take them as arguments.

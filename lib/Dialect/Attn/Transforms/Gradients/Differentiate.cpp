@@ -75,15 +75,32 @@ static Value getLse(OpBuilder &builder, AttentionOp op,
   return both.getResult(1);
 }
 
+/// Whether nothing but the mask of `op` reads a capture: it has no derivative.
+static bool isOfMask(AttentionOp op, unsigned capture) {
+  auto isRead = [](Region &region, unsigned argument) {
+    return !region.empty() && !region.getArgument(argument).use_empty();
+  };
+  return isRead(op.getMask(), kNumMaskArgs + capture) &&
+         !isRead(op.getScore(), kNumScoreArgs + capture);
+}
+
+/// What may have a gradient, by its number in `wrt`, or null: q, k, v, and
+/// captures.
+static SmallVector<Value> getDifferentiable(AttentionOp op) {
+  SmallVector<Value> inputs = {op.getQuery(), op.getKey(), op.getValue()};
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    inputs.push_back(isOfMask(op, number) ? Value() : capture);
+  return inputs;
+}
+
 static LogicalResult reverseAttention(AttentionOp op, Cotangents &cotangents) {
   OpBuilder &builder = cotangents.builder;
   Location loc = op.getLoc();
-  SmallVector<Value> inputs = {op.getQuery(), op.getKey(), op.getValue()};
-  llvm::append_range(inputs, op.getCaptures());
+  SmallVector<Value> inputs = getDifferentiable(op);
   SmallVector<int64_t> wrt;
   SmallVector<Value> outs;
   for (auto [number, input] : llvm::enumerate(inputs)) {
-    if (!cotangents.isActive(input))
+    if (!input || !cotangents.isActive(input))
       continue;
     wrt.push_back(number);
     outs.push_back(createEmpty(builder, loc, cotangents.getPrimal(input)));
@@ -172,31 +189,55 @@ static void propagateThrough(Block &block, DenseSet<Value> &active) {
       propagateActivity(op, active);
       continue;
     }
-    auto isActive = [&](Value value) { return active.contains(value); };
-    if (isActive(attention.getQuery()) || isActive(attention.getKey()) ||
-        isActive(attention.getValue()) ||
-        llvm::any_of(attention.getCaptures(), isActive))
+    if (llvm::any_of(getDifferentiable(attention), [&](Value input) {
+          return input && active.contains(input);
+        }))
       active.insert_range(attention->getResults());
   }
 }
 
-/// The values that what the block returns depends on.
-static DenseSet<Value> getNeeded(Block &block) {
-  DenseSet<Value> needed;
-  needed.insert_range(block.getTerminator()->getOperands());
+namespace {
+/// The values that what a block returns depends on.
+struct Needed {
+  explicit Needed(Block &block);
+
+  /// Other than by masks.
+  DenseSet<Value> values;
+  /// By the mask of an attention.
+  DenseMap<Value, AttentionOp> ofMasks;
+};
+} // namespace
+
+Needed::Needed(Block &block) {
+  values.insert_range(block.getTerminator()->getOperands());
   for (Operation &op : llvm::reverse(block.without_terminator())) {
-    if (llvm::none_of(op.getResults(),
-                      [&](Value result) { return needed.contains(result); }))
-      continue;
+    bool isNeeded = false;
+    AttentionOp mask;
+    for (Value result : op.getResults()) {
+      isNeeded |= values.contains(result);
+      if (AttentionOp other = ofMasks.lookup(result))
+        mask = other;
+    }
+    auto add = [&](Value value) {
+      if (isNeeded)
+        values.insert(value);
+      if (mask)
+        ofMasks.try_emplace(value, mask);
+    };
     auto attention = dyn_cast<AttentionOp>(op);
     if (!attention) {
-      needed.insert_range(getReadValues(op));
+      llvm::for_each(getReadValues(op), add);
       continue;
     }
-    for (OpOperand *operand : attention.getDpsInputOperands())
-      needed.insert(operand->get());
+    for (Value input : getDifferentiable(attention))
+      if (input)
+        add(input);
+    llvm::for_each(attention.getSparsityOperands(), add);
+    llvm::for_each(attention.getOffsets(), add);
+    for (auto [number, capture] : llvm::enumerate(attention.getCaptures()))
+      if ((isNeeded || mask) && isOfMask(attention, number))
+        ofMasks.try_emplace(capture, mask ? mask : attention);
   }
-  return needed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -236,9 +277,10 @@ std::string FunctionGradient::getName(unsigned number, bool isResult) {
 }
 
 /// Finds the arguments with respect to which there is a gradient: those that
-/// are asked for, or all of floats that the results depend on.
+/// are asked for, or all of floats that the results depend on, other than by
+/// masks.
 LogicalResult FunctionGradient::chooseArguments() {
-  DenseSet<Value> needed = getNeeded(gradient.getBody().front());
+  Needed needed(gradient.getBody().front());
   llvm::StringSet<> missing;
   for (const std::string &name : wrt)
     missing.insert(name);
@@ -250,8 +292,12 @@ LogicalResult FunctionGradient::chooseArguments() {
       return primal.emitError("expects gradients with respect to arguments of "
                               "f64, f32, f16 or bf16, but got '")
              << name << "' of " << argument.getType();
+    AttentionOp mask = needed.ofMasks.lookup(argument);
+    if (isAsked && mask && !needed.values.contains(argument))
+      return mask.emitError("expects no gradient with respect to '")
+             << name << "', which only masks depend on";
     if (isAsked || (wrt.empty() && isOfFloats(argument.getType()) &&
-                    needed.contains(argument)))
+                    needed.values.contains(argument)))
       wanted.push_back(argument);
   }
   for (const std::string &name : wrt)
