@@ -1,8 +1,10 @@
 # RUN: %python %s
 """What a traced function may not do: each error, with the line that did it."""
 
+import functools
 import inspect
 import math
+import random
 import re
 import types
 import unittest
@@ -74,6 +76,17 @@ class Branches(Case):
         self.check("(table == x).any()", mask=lambda b, h, q, kv: q in table)
         self.check("(table == x).any()", mask=lambda b, h, q, kv: q in (1, 2))
 
+    def test_what_is_caught(self):
+        def score(s, b, h, q, kv):
+            try:
+                if q > kv:  # here
+                    return -s
+            except TypeError:
+                pass
+            return s
+
+        self.check("a branch depends on a traced value", score)
+
     def test_while(self):
         def score(s, b, h, q, kv):
             while s > 1:  # here
@@ -130,8 +143,41 @@ class Effects(Case):
         def score(s, b, h, q, kv):
             return s + numpy.random.rand()
 
-        with self.assertRaisesRegex(attn.TraceError, "'score' draws random numbers"):
-            trace.trace(score)
+        def draw():
+            return random.random()
+
+        def imports(s, b, h, q, kv):
+            from random import random as other
+
+            return s + other()
+
+        text = "draws random numbers, of which there would be one for all pairs"
+        self.check("'score' " + text, score)
+        self.check("'imports' " + text, imports)
+        generator, numbers = random.Random(0), numpy.random.default_rng(0)
+        one, module = random.random, numpy.random
+        self.check(text, lambda s, b, h, q, kv: s + generator.gauss(0, 1))
+        self.check(text, lambda s, b, h, q, kv: s + numbers.normal())
+        self.check(text, lambda s, b, h, q, kv: s + one())
+        self.check(text, lambda s, b, h, q, kv: s + module.rand())
+        with self.assertRaisesRegex(attn.TraceError, text):
+            trace.trace(functools.partial(lambda x, *values: x.gauss(0, 1), generator))
+        # The function that draws is named.
+        with self.assertRaisesRegex(attn.TraceError, ": 'draw' " + text) as caught:
+            trace.trace(lambda s, b, h, q, kv: s + draw())
+        self.assertEqual(caught.exception.lineno, draw.__code__.co_firstlineno)
+
+        class Drawn:
+            """What was drawn before."""
+
+            def __init__(self):
+                self.numbers = numbers
+                self.table = numbers.normal(size=9)
+
+            def score(self, s, b, h, q, kv):
+                return s + self.table[q]
+
+        trace.trace(Drawn().score)
 
     def test_leaks(self):
         kept = []

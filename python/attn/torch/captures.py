@@ -22,16 +22,22 @@ def check_device(tensor, query):
         )
 
 
+def check_mask(tensor):
+    """Checks that a tensor that a mask reads needs no gradient."""
+    if getattr(tensor, "requires_grad", False):
+        raise CaptureError(
+            "expects a mask to read tensors that need no gradient, but got one of"
+            f" {tuple(tensor.shape)}: detach it"
+        )
+
+
 def check(program, query):
     """Checks where the tensors of a program are, and that those of the mask need no
     gradient."""
-    for number, capture in enumerate(program.captures):
-        tensor = capture.tensor
-        check_device(tensor, query)
-        if program.mask is None or not getattr(tensor, "requires_grad", False):
-            continue
-        if any(op[:2] == ("load", number) for op in program.mask.ops):
-            raise CaptureError(
-                "expects a mask to read tensors that need no gradient, but got one of"
-                f" {tuple(tensor.shape)}: detach it"
-            )
+    for capture in program.captures:
+        check_device(capture.tensor, query)
+    if program.mask is not None and any(
+        [getattr(x.tensor, "requires_grad", False) for x in program.captures]
+    ):
+        for number in program.masked_captures():
+            check_mask(program.captures[number].tensor)

@@ -143,6 +143,14 @@ def check_shapes(query, key, value, block_mask, enable_gqa, any_batch=False):
             )
 
 
+def check_request(return_aux):
+    """Checks that this says what to return besides the output."""
+    if not isinstance(return_aux, _compat.AuxRequest):
+        raise InvalidArgument(
+            f"expects return_aux to be an AuxRequest, but got {type(return_aux).__name__}"
+        )
+
+
 def dtype_of_cast(query):
     """The dtype that an autocast region casts to, or None where it does not."""
     device = query.device.type
@@ -349,6 +357,7 @@ def flex_attention(
                 "expects return_lse or return_aux, but got both:"
                 " return_aux=AuxRequest(lse=True) is enough"
             )
+        check_request(return_aux)
         wants_lse = return_aux.lse
     has_parts = type(query) not in _PLAIN and sharded.is_sharded(query)
     check_tensors(query, key, value, has_parts)

@@ -3,6 +3,7 @@ calls on tensors of PyTorch."""
 
 import copy
 import ctypes
+import math
 import os
 import secrets
 import struct
@@ -366,6 +367,23 @@ def _clear():
 on_clear_cache.append(_clear)
 
 
+def _check_scale(scale):
+    """The scale as a float, or None."""
+    if scale is None or type(scale) is float and math.isfinite(scale):
+        return scale
+    try:
+        if getattr(scale, "requires_grad", False):
+            raise ValueError
+        number = float(scale)
+        if math.isfinite(number):
+            return number
+    except (TypeError, ValueError, RuntimeError):
+        pass
+    raise InvalidArgument(
+        f"expects scale to be a finite number that needs no gradient, but got {scale!r}"
+    )
+
+
 def variant_of(query, key, value, scale):
     """What of tensors decides programs, as arguments of trace.Variant."""
     return (
@@ -373,7 +391,7 @@ def variant_of(query, key, value, scale):
         # Of a graph with dynamic shapes, a guard.
         ("dim", int(query.shape[3])),
         ("dim_v", int(value.shape[3])),
-        ("scale", None if scale is None else float(scale)),
+        ("scale", _check_scale(scale)),
         ("shared_kv", _is_one(key.shape[0]) and not _is_one(query.shape[0])),
     )
 

@@ -1,6 +1,7 @@
 """Masks: functions with lengths, of which nothing is computed until it is asked for."""
 
 import itertools
+import numbers
 import weakref
 
 import torch
@@ -51,6 +52,16 @@ def or_masks(*mask_mods):
         return (b * 0) != 0 if result is None else result
 
     return or_mask
+
+
+def _check_count(name, value, least):
+    # In a graph it may be a symbol, of which not all is known.
+    if torch.compiler.is_dynamo_compiling() or isinstance(value, torch.SymInt):
+        return
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise InvalidArgument(
+            f"expects {name} to be an integer of {least} or more, but got {value!r}"
+        )
 
 
 def _ceil_div(a, b):
@@ -221,6 +232,8 @@ class Mask:
 
     def _adjust(self, new_q_len, new_kv_len):
         """The mask of other lengths, from the first query and key on."""
+        _check_count("new_q_len", new_q_len, 0)
+        _check_count("new_kv_len", new_kv_len, 0)
         shape = *self._shape[:2], new_q_len, new_kv_len
         return Mask(self.mask_mod, shape, self.BLOCK_SIZE, self.device)
 
@@ -300,10 +313,14 @@ def create_block_mask(
     if device is None:
         # PyTorch itself may be made for one that is not there.
         device = torch.accelerator.current_accelerator(check_available=True) or "cpu"
-    size = (
-        (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
-    )
+    is_pair = isinstance(BLOCK_SIZE, (tuple, list)) and len(BLOCK_SIZE) == 2
+    size = tuple(BLOCK_SIZE) if is_pair else (BLOCK_SIZE, BLOCK_SIZE)
     shape = 1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN
+    for name, value, least in (
+        *zip(("B", "H", "Q_LEN", "KV_LEN"), shape, (0, 0, 0, 0)),
+        *(("BLOCK_SIZE", value, 1) for value in size),
+    ):
+        _check_count(name, value, least)
     return Mask(mask_mod, shape, size, device)
 
 

@@ -18,6 +18,7 @@ _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
 
 # Ours, under the key "ATTN": options of attn.compile.
 _OURS = ("bounds_check", "fallback", "opt_level", "processor", "schedule", "sparsity")
+_VALUES = (bool, int, str, type(None))
 # What computes what no kernel does, besides an error.
 _FALLBACKS = (None, "reference")
 
@@ -37,11 +38,15 @@ _warned = False
 
 
 def _reject_unknown(what, given, known):
-    unknown = sorted(set(given) - set(known))
+    if not isinstance(given, dict):
+        raise InvalidArgument(
+            f"expects {what} to be a dictionary, but got {type(given).__name__}"
+        )
+    unknown = sorted(map(repr, set(given) - set(known)))
     if unknown:
         raise InvalidArgument(
             f"expects {what} to have keys among {', '.join(sorted(known))}, but got"
-            f" {', '.join(map(repr, unknown))}"
+            f" {', '.join(unknown)}"
         )
 
 
@@ -73,12 +78,13 @@ def read(kernel_options, may_fall_back=False):
             stacklevel=3,
         )
     ours = kernel_options.get("ATTN") or {}
-    if not isinstance(ours, dict):
-        raise InvalidArgument(
-            "expects 'ATTN' in kernel_options to be a dictionary, but got"
-            f" {type(ours).__name__}"
-        )
     _reject_unknown("'ATTN' in kernel_options", ours, _OURS)
+    for name, value in ours.items():
+        if type(value) not in _VALUES:
+            raise InvalidArgument(
+                f"expects {name} in 'ATTN' to be a number or text, but got"
+                f" {type(value).__name__}"
+            )
     ours = dict(ours)
     fallback = ours.pop("fallback", None)
     if fallback not in _FALLBACKS:

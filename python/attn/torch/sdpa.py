@@ -54,6 +54,10 @@ def _broadcast(*shapes):
 
 
 def _check_mask(attn_mask, query, key):
+    if not isinstance(attn_mask, torch.Tensor):
+        raise InvalidArgument(
+            f"expects attn_mask to be a tensor, but got {type(attn_mask).__name__}"
+        )
     pairs = query.size(-2), key.size(-2)
     if attn_mask.device != query.device:
         raise InvalidArgument(
@@ -114,9 +118,9 @@ def sdpa(
             (query, key, value, attn_mask),
             *(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
         )
-    if not 0 <= dropout_p < 1:
+    if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p < 1:
         raise InvalidArgument(
-            f"expects dropout_p to be at least 0 and less than 1, but got {dropout_p}"
+            f"expects dropout_p to be at least 0 and less than 1, but got {dropout_p!r}"
         )
     if attn_mask is not None and is_causal:
         raise OptionConflict("expects attn_mask or is_causal, but got both")
@@ -259,6 +263,8 @@ def varlen(
             enable_gqa=enable_gqa,
             score_mod=score_mod,
         )
+    if return_aux is not None:
+        frontend.check_request(return_aux)
     frontend.check_tensors(query, key, value)
     if not query.dim() == key.dim() == value.dim() == 3:
         raise InvalidArgument(

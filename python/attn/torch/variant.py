@@ -4,7 +4,8 @@ import copy
 
 import torch
 
-from ..trace import trace
+from ..trace import TraceError, at_definition, trace
+from ..trace.errors import ArityError
 from ..trace.proxy import Scalar
 from . import captures as checks
 from . import compiled, frontend, kernels, options
@@ -24,8 +25,10 @@ def _kind(capture):
 class _Bound:
     """Kernels, and where their arguments come from."""
 
-    def __init__(self, found, sources):
+    def __init__(self, found, sources, masked):
         self.kernels = found
+        # Which of the captures the mask reads.
+        self.masked = masked
         # Of each argument: a position among the captures and whether it gets one
         # more dimension, or None and the value.
         self.sources = sources
@@ -115,6 +118,8 @@ class Variant:
             self._bound[at] = bound
         if key.device != query.device or value.device != query.device:
             frontend.check_tensors(query, key, value)
+        for at in bound.masked:
+            checks.check_mask(captures[at])
         arguments = bound.arguments(captures)
         out, lse = frontend.call(
             bound.kernels, query, key, value, arguments, return_lse
@@ -138,6 +143,11 @@ class Variant:
         frontend.check_shapes(query, key, value, None, True, any_batch=True)
         for capture in captures:
             if isinstance(capture, torch.Tensor):
+                if capture.layout is not torch.strided:
+                    raise InvalidArgument(
+                        "expects captures to be dense, but got one of the layout"
+                        f" {str(capture.layout).removeprefix('torch.')}"
+                    )
                 checks.check_device(capture, query)
             elif type(capture) not in (bool, int, float):
                 raise InvalidArgument(
@@ -152,7 +162,9 @@ class Variant:
         def traceable(function):
             if function is None:
                 return None
-            return lambda *values: function(*values, *_traced(given, values[0], slots))
+            return lambda *values: _call(
+                function, values, _traced(given, values[0], slots)
+            )
 
         program = trace(
             traceable(self._score_mod),
@@ -160,6 +172,8 @@ class Variant:
             namespace="torch",
             device=query.device,
         )
+        masked = [program.captures[n].tensor for n in program.masked_captures()]
+        masked = [n for n, x in enumerate(given) if any(x is y for y in masked)]
         sources = []
         for capture, argument in zip(program.captures, frontend.arguments(program, query)):
             tensor = capture.tensor
@@ -182,7 +196,22 @@ class Variant:
         found = kernels.lookup(program, query, key, value, self._scale, self._options)
         if self._shared is not None:
             found = found.sharing(self._shared)
-        return _Bound(found, sources)
+        return _Bound(found, sources, masked)
+
+
+def _call(function, values, captures):
+    try:
+        return function(*values, *captures)
+    except TypeError as error:
+        # Of the call itself, and not of what the function does.
+        if isinstance(error, TraceError) or error.__traceback__.tb_next is not None:
+            raise
+        is_score = len(values) == 5
+        names = ["score"] * is_score + ["b", "h", "q_idx", "kv_idx"]
+        names += [f"capture_{n}" for n in range(len(captures))]
+        name = "score_mod" if is_score else "mask_mod"
+        text = f"expects {name}({', '.join(names)}): {error}"
+        raise at_definition(function, text, ArityError) from error
 
 
 def _stand_in(capture):

@@ -116,7 +116,9 @@ def _run(function, recorder, name):
             raise
         names = ("score, " if name == "score_mod" else "") + "b, h, q_idx, kv_idx"
         text = f"expects {name}({names}): {error}"
-        raise _at(function, text, ArityError) from error
+        raise at_definition(function, text, ArityError) from error
+    if recorder.refused is not None:
+        raise recorder.refused
     number = _result(function, result, recorder, name)
     if name == "score_mod" and number == 0:
         return None
@@ -136,21 +138,21 @@ def _result(function, result, recorder, name):
             if isinstance(result, Array)
             else ("None" if result is None else type(result).__name__)
         )
-        raise _at(
+        raise at_definition(
             function,
             f"expects {name} to return one value for a pair, but got {what}",
             ResultError,
         )
     kind = recorder.kinds[result._number]
     if name == "mask_mod" and kind != "B":
-        raise _at(
+        raise at_definition(
             function,
             f"expects mask_mod to return a bool, but got {NAMES[kind]}:"
             " compare it, or cast it by .bool()",
             ResultError,
         )
     if name == "score_mod" and kind == "B":
-        raise _at(
+        raise at_definition(
             function,
             "expects score_mod to return a score, but got a bool: pass the function"
             " as mask_mod",
@@ -159,7 +161,7 @@ def _result(function, result, recorder, name):
     return result._number
 
 
-def _at(function, message, kind=TraceError):
+def at_definition(function, message, kind=TraceError):
     """An error at the definition of a function."""
     while hasattr(function, "func"):  # a partial
         function = function.func

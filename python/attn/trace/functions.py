@@ -16,7 +16,9 @@ FUNCTIONS = {}
 
 _RANDOM = frozenset(
     "rand randn rand_like randn_like randint randint_like randperm bernoulli dropout"
-    " alpha_dropout feature_dropout native_dropout normal multinomial poisson".split()
+    " alpha_dropout feature_dropout native_dropout normal multinomial poisson binomial"
+    " _standard_gamma gumbel_softmax rrelu uniform exponential"
+    " geometric cauchy log_normal".split()
 )
 
 
@@ -180,7 +182,7 @@ def unknown(name, family=""):
     known = sorted({n.strip("_") for n in FUNCTIONS})
     near = difflib.get_close_matches(name.strip("_"), known, 3, 0.6)
     hint = f"; there are {', '.join(near)}" if near else ""
-    if name in _RANDOM or name.startswith("random"):
+    if is_random(name) or name.startswith("random"):
         hint = (
             ": a program has no random numbers; read them from a captured tensor, as"
             " of a mask that was drawn beforehand"
@@ -239,17 +241,24 @@ def call_torch(func, args, kwargs):
         None,
     )
     if name == "__setitem__" or (name.endswith("_") and not name.endswith("__")):
-        raise mutation(name)
+        error = mutation(name)
+        raise error if traced is None else traced._recorder.refuse(error)
     if traced is None:
         raise TraceError(unknown(name, "torch"))
     return call(traced._recorder, name, args, kwargs, family="torch")
 
 
 def mutation(name):
+    if is_random(name):
+        return random(name)
     return TraceError(
         f"a function that is traced may not write to tensors, as '{name}' does:"
         " compute a new value"
     )
+
+
+def is_random(name):
+    return name.removesuffix("_") in _RANDOM
 
 
 def random(name):
@@ -262,7 +271,7 @@ class _NoMethod(TraceError, AttributeError):
 
 def method(value, name):
     if name.endswith("_"):
-        raise mutation(name)
+        raise value._recorder.refuse(mutation(name))
     if name not in FUNCTIONS:
         raise _NoMethod(unknown(name))
     return lambda *args, **kwargs: call(value._recorder, name, args, kwargs, value)

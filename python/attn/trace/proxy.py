@@ -33,7 +33,7 @@ class Traced:
     __array_priority__ = 1000
 
     def _no_branch(self):
-        raise branch_error()
+        raise self._recorder.refuse(branch_error())
 
     __bool__ = _no_branch
 
@@ -68,7 +68,7 @@ class Traced:
         )
 
     def __contains__(self, value):
-        raise branch_error()
+        raise self._recorder.refuse(branch_error())
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         if kwargs.get("out") is not None:

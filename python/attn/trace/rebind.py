@@ -7,8 +7,10 @@ tuples and dicts of such. Nothing of the user's is changed: there is a new
 function with other cells.
 """
 
+import dis
 import functools
 import itertools
+import random
 import sys
 import types
 
@@ -83,6 +85,8 @@ class Rebinder:
                 continue
             if parts is _of_array and is_array(value):
                 return True
+            if parts is _of_generator:
+                raise _Draws(None)
             seen[id(value)] = value
             waiting += [x for x in parts(value) if _parts.get(type(x), x) is not None]
         return False
@@ -184,7 +188,8 @@ def _attributes(value):
     for name in _slots(type(value)):
         if hasattr(value, name):
             found.append(getattr(value, name))
-    return found
+    # An object may have one for something else.
+    return [x for x in found if not _is_generator(type(x))]
 
 
 def _is_object(value):
@@ -206,17 +211,32 @@ def _is_object(value):
 # ===----------------------------------------------------------------------===
 
 
-def _of_function(value):
-    if is_library(value.__module__ or ""):
-        return []
-    found = [*value.__dict__.values()]
-    for cell in value.__closure__ or ():
+class _Draws(Exception):
+    """Random numbers are within reach: of a function, or None."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+
+def _of_cells(function):
+    found = []
+    for cell in function.__closure__ or ():
         try:
             found.append(cell.cell_contents)
         except ValueError:  # not assigned yet
             pass
-    scope = value.__globals__
-    found += [scope[name] for name in _globals_of(value.__code__) if name in scope]
+    return found
+
+
+def _of_function(value):
+    if is_library(value.__module__ or ""):
+        return []
+    code, scope, found = value.__code__, value.__globals__, _of_cells(value)
+    found += [scope[name] for name in _globals_of(code) if name in scope]
+    if _draws(code, found):
+        raise _Draws(value)
+    found += value.__dict__.values()
     found += value.__defaults__ or ()
     return found + [*(value.__kwdefaults__ or {}).values()]
 
@@ -231,6 +251,10 @@ def _of_object(value):
 
 def _of_array(value):
     return _of_object(value) if _is_object(value) else []
+
+
+def _of_generator(value):
+    return []
 
 
 _CONTAINERS = [
@@ -249,6 +273,8 @@ def _parts_of(value):
     kind = type(value)
     if kind in _PLAIN:
         return None
+    if _is_generator(kind):
+        return _of_generator
     if kind.__module__ == "numpy" or issubclass(kind, (memoryview, Bitcast)):
         return _of_array
     for kinds, parts in _CONTAINERS:
@@ -259,30 +285,67 @@ def _parts_of(value):
     return _of_object if _is_object(value) else None
 
 
-def _reject_random(function):
-    """Python's and NumPy's random numbers are numbers like others, once drawn."""
+# ===----------------------------------------------------------------------===
+# Random numbers, which are numbers like others, once drawn
+# ===----------------------------------------------------------------------===
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_generator(kind):
+    """Whether objects of a class draw, as random.Random and numpy.random.Generator."""
+    return any(
+        x.__module__ == "random" or x.__module__.startswith("numpy.random")
+        for x in kind.__mro__
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _imports_random(code):
+    return any(
+        i.opname == "IMPORT_NAME" and i.argval in ("random", "numpy.random")
+        for i in dis.get_instructions(code)
+    )
+
+
+def _draws(code, values):
+    """Whether code draws with what it reads of its closure and globals."""
+    names, numpy = _globals_of(code), sys.modules.get("numpy")
+    for value in values:
+        kind = type(value)
+        if kind is types.ModuleType:
+            if value is random or value is sys.modules.get("numpy.random"):
+                return True
+            if value is numpy and "random" in names:
+                return True
+        # As `from random import random` has it.
+        elif kind is types.BuiltinFunctionType and _is_generator(type(value.__self__)):
+            return True
+    return "random" in names and _imports_random(code)
+
+
+def _random_error(function):
+    while isinstance(function, functools.partial):
+        function = function.func
     code = getattr(function, "__code__", None)
-    if code is None or "random" not in _globals_of(code):
-        return
-    numpy = sys.modules.get("numpy")
-    random = (sys.modules.get("random"), numpy, numpy and numpy.random)
-    scope = function.__globals__
-    values = [scope.get(name) for name in _globals_of(code)]
-    values += [c.cell_contents for c in function.__closure__ or ()]
-    modules = [value for value in values if isinstance(value, types.ModuleType)]
-    if any(module in random for module in modules):
-        raise TraceError(
-            f"{code.co_filename}:{code.co_firstlineno}: '{code.co_name}' draws random"
-            " numbers, of which there would be one for all pairs: read them from a"
-            " captured array",
-            frame=False,
-        )
+    place = f"{code.co_filename}:{code.co_firstlineno}: '{code.co_name}'" if code else (
+        f"'{type(function).__name__}'"
+    )
+    error = TraceError(
+        f"{place} draws random numbers, of which there would be one for all pairs:"
+        " read them from a captured array",
+        frame=False,
+    )
+    if code:
+        error.filename, error.lineno = code.co_filename, code.co_firstlineno
+    return error
 
 
 def rebind(function, recorder):
     """The function as it is to be traced."""
-    _reject_random(function)
     rebinder = Rebinder(recorder)
-    if not rebinder.needs(function):
-        return function
+    try:
+        if not rebinder.needs(function):
+            return function
+    except _Draws as draws:
+        raise _random_error(draws.function or function) from None
     return rebinder.replace(function)

@@ -109,6 +109,9 @@ def _describe(tensor):
     if torch is not None and isinstance(tensor, torch.Tensor):
         if hasattr(tensor, "__tensor_flatten__"):  # such as DTensor
             raise TypeError("it is made of other tensors; read one of these")
+        if tensor.layout is not torch.strided:
+            layout = str(tensor.layout).removeprefix("torch.")
+            raise TypeError(f"it has the layout {layout}; read one that is dense")
         address = None
         # Views that have gradients are not the same though their memory is.
         if not tensor.requires_grad:
@@ -161,6 +164,14 @@ class Recorder:
         self.namespace = namespace
         self.device = device
         self.located = located
+        # The first error that the function may not go on after.
+        self.refused = None
+
+    def refuse(self, error):
+        """An error that counts even if something catches it, as operators of
+        PyTorch do, which try another way after a TypeError."""
+        self.refused = self.refused or error
+        return error
 
     # ===------------------------------------------------------------------===
     # Operations
@@ -254,7 +265,7 @@ class Recorder:
         noted = len(self.computed)
         try:
             dtype, shape, strides, address = _describe(tensor)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise TraceError(f"cannot read {type(tensor).__name__}: {error}") from error
         del self.computed[noted:]  # that was not the function
         name = LONG_NAMES.get(dtype, dtype)

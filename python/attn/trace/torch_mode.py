@@ -14,7 +14,7 @@ _OF_KIND = {
     *(getattr(torch.Tensor, x).__get__ for x in "shape ndim dtype".split()),
     *(getattr(torch.Tensor, x) for x in "size dim numel __len__".split()),
 }
-_IN_PLACE = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS.split())}
+_IN_PLACE = {"__setitem__", "__set__", *(f"__i{name}__" for name in _OPERATORS.split())}
 
 
 class CaptureMode(TorchFunctionMode):
@@ -29,14 +29,16 @@ class CaptureMode(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if has_traced(args) or has_traced(kwargs):
             return functions.call_torch(func, args, kwargs)
-        if name in functions._RANDOM:
-            raise functions.random(name)
+        if functions.is_random(name):
+            raise self.recorder.refuse(functions.random(name))
         if kwargs.get("out") is not None or name in _IN_PLACE or (
             name.endswith("_")
             and not name.endswith("__")
             and func is not torch.Tensor.requires_grad_
         ):
-            raise functions.mutation(name)
+            if name == "__set__":  # of an attribute
+                name = f"{func.__self__.__name__} = ..."
+            raise self.recorder.refuse(functions.mutation(name))
         result = func(*args, **kwargs)
         if func not in _OF_KIND:
             self.recorder.note(func, args, result, kwargs)
