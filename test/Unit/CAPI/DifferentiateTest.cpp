@@ -35,6 +35,46 @@ static std::vector<std::string> getNames(const attnKernel *kernel,
   return names;
 }
 
+/// Causal, of two heads that share keys; the score reads a number of the head,
+/// one of the query, one of the key, a table at a distance, and one of all
+/// pairs for both heads.
+static constexpr char kCausal[] = R"mlir(
+!q = tensor<1x2x?x16xf32>
+!k = tensor<1x1x?x16xf32>
+func.func @causal(%q: !q, %k: !k, %v: !k, %head: tensor<2xf32>, %row: tensor<?xf32>,
+    %column: tensor<?xf32>, %distance: tensor<?xf32>, %pair: tensor<?x?xf32>) -> (!q, tensor<1x2x?xf32>) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n) : !q
+  %linit = tensor.empty(%n) : tensor<1x2x?xf32>
+  %o, %lse = attn.attention ins(%q, %k, %v : !q, !k, !k)
+      captures(%head, %row, %column, %distance, %pair
+          : tensor<2xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?x?xf32>)
+      outs(%init, %linit : !q, tensor<1x2x?xf32>)
+      score(%s, %b, %h, %i, %j, %a, %r, %c, %t, %p) {
+        %c30 = arith.constant 30 : index
+        %d = arith.subi %i, %j : index
+        %near = arith.minsi %d, %c30 : index
+        %0 = tensor.extract %a[%h] : tensor<2xf32>
+        %1 = tensor.extract %r[%i] : tensor<?xf32>
+        %2 = tensor.extract %c[%j] : tensor<?xf32>
+        %3 = tensor.extract %t[%near] : tensor<?xf32>
+        %4 = tensor.extract %p[%i, %j] : tensor<?x?xf32>
+        %5 = arith.mulf %s, %0 : f32
+        %6 = arith.addf %5, %1 : f32
+        %7 = arith.mulf %6, %2 : f32
+        %8 = arith.addf %7, %3 : f32
+        %9 = arith.addf %8, %4 : f32
+        attn.yield %9 : f32
+      }
+      mask(%b, %h, %i, %j, %a, %r, %c, %t, %p) {
+        %m = arith.cmpi sle, %j, %i : index
+        attn.yield %m : i1
+      }
+  return %o, %lse : !q, tensor<1x2x?xf32>
+}
+)mlir";
+
 using Names = std::vector<std::string>;
 
 TEST(Differentiate, GivesAProgramOfInputsResultsAndTheirGradients) {
@@ -157,4 +197,77 @@ TEST(Differentiate, ReportsThatMemoryRunsOut) {
   for (const Floats *result : {&dk, &dv})
     for (float number : result->data)
       EXPECT_TRUE(std::isnan(number));
+}
+
+// Parts, workers and copies that are summed follow from extents alone.
+TEST(Differentiate, GivesTheSameBitsWithAnyThreads) {
+  // Two parts, of four KV blocks and of one that is ragged.
+  const int64_t length = 37;
+  attnDifferentiateOptions options = makeGradientOptions();
+  options.joint = 1;
+  attnCompileOptions compileOptions = makeOptions();
+  compileOptions.target = "baseline";
+  compileOptions.schedule = "#attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, "
+                            "unroll_m = 2, unroll_n = 1>";
+  Owner<attnKernel> kernel =
+      compile(differentiate(kCausal, &options), &compileOptions);
+  ASSERT_TRUE(kernel);
+  std::vector<std::vector<int64_t>> shapes = {{1, 2, length, 16},
+                                              {1, 1, length, 16},
+                                              {1, 1, length, 16},
+                                              {2},
+                                              {length},
+                                              {length},
+                                              {31},
+                                              {length, length}};
+  std::vector<Floats> tensors, gradients;
+  uint32_t state = 1;
+  for (const std::vector<int64_t> &shape : shapes) {
+    tensors.emplace_back(shape, 0.0f);
+    for (float &number : tensors.back().data)
+      number =
+          float(int32_t(state = state * 1664525 + 1013904223)) / (1u << 31);
+  }
+  // The gradients of the results are numbers as any others.
+  tensors.push_back(tensors[0]);
+  tensors.emplace_back(std::vector<int64_t>{1, 2, length}, 0.5f);
+  std::vector<attnTensor> inputs, results;
+  for (Floats &tensor : tensors)
+    inputs.push_back(tensor.view());
+  gradients.emplace_back(shapes[0], NAN);
+  gradients.emplace_back(std::vector<int64_t>{1, 2, length}, NAN);
+  for (const std::vector<int64_t> &shape : shapes)
+    gradients.emplace_back(shape, NAN);
+  for (Floats &tensor : gradients)
+    results.push_back(tensor.view());
+
+  std::vector<Owner<attnThreadPool>> pools;
+  for (int threads : {1, 2, 5}) {
+    attnThreadPool *pool = nullptr;
+    expectSuccess(attnThreadPoolCreate, threads, &pool);
+    pools.emplace_back(pool);
+  }
+  std::vector<std::vector<float>> first;
+  for (int run = 0; run < 1000; ++run) {
+    attnRunOptions how = {};
+    how.struct_size = sizeof(how);
+    how.pool = pools[run % pools.size()].get();
+    for (Floats &tensor : gradients)
+      std::fill(tensor.data.begin(), tensor.data.end(), NAN);
+    ASSERT_EQ(attnKernelRun(kernel.get(), inputs.data(), inputs.size(),
+                            results.data(), results.size(), &how, nullptr),
+              ATTN_OK);
+    for (size_t number = 0; number < gradients.size(); ++number) {
+      const std::vector<float> &data = gradients[number].data;
+      if (run == 0) {
+        first.push_back(data);
+        for (float x : data)
+          ASSERT_TRUE(std::isfinite(x)) << number;
+      }
+      ASSERT_EQ(memcmp(data.data(), first[number].data(),
+                       data.size() * sizeof(float)),
+                0)
+          << "result " << number << " of run " << run;
+    }
+  }
 }
