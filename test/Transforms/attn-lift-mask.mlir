@@ -282,6 +282,51 @@ func.func @pairs(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %t: tensor<?x?x
 
 // -----
 
+// The order of a float of the query and one of the key is that of integers: of
+// all queries, and of all keys. A NaN is in no order, so it is the largest where
+// it would have to be small, and the least where it would have to be large. What
+// is not less or equal is greater or not in an order.
+
+// CHECK-LABEL: func @order_of_floats
+// CHECK:      tiles(%{{.*}}, %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]], %[[U:.*]], %[[W:.*]]) {
+// CHECK-DAG:    %[[MOST:.*]] = arith.constant 2147483647 : i32
+// CHECK-DAG:    %[[LEAST:.*]] = arith.constant -2147483648 : i32
+// CHECK:        %[[XMIN:.*]], %[[XMAX:.*]] = attn.range_over (%[[I:.*]] = %[[I0]] to %[[I1]]) : i32 {
+// CHECK:          %[[X:.*]] = tensor.extract %[[U]][%[[I]]] : tensor<?xbf16>
+// CHECK:          %[[WIDE:.*]] = arith.extf %[[X]] : bf16 to f32
+// CHECK:          %[[ZERO:.*]] = arith.addf %[[WIDE]], %{{.*}} : f32
+// CHECK:          %[[BITS:.*]] = arith.bitcast %[[ZERO]] : f32 to i32
+// CHECK:          %[[SIGN:.*]] = arith.shrsi %[[BITS]], %{{.*}} : i32
+// CHECK:          %[[REST:.*]] = arith.andi %[[SIGN]], %[[MOST]] : i32
+// CHECK:          %[[ORDER:.*]] = arith.xori %[[BITS]], %[[REST]] : i32
+// CHECK:          %[[NAN:.*]] = arith.cmpf uno, %[[WIDE]], %[[WIDE]] : f32
+// CHECK:          %[[R:.*]] = arith.select %[[NAN]], %[[MOST]], %[[ORDER]] : i32
+// CHECK:          attn.yield %[[R]] : i32
+// CHECK-DAG:    %[[XLO:.*]] = arith.index_cast %[[XMIN]]
+// CHECK-DAG:    %[[XHI:.*]] = arith.index_cast %[[XMAX]]
+// CHECK:        %[[YMIN:.*]], %[[YMAX:.*]] = attn.range_over (%{{.*}} = %[[J0]] to %[[J1]]) : i32 {
+// CHECK:          arith.select %{{.*}}, %[[LEAST]], %{{.*}} : i32
+// CHECK-DAG:    %[[YLO:.*]] = arith.index_cast %[[YMIN]]
+// CHECK-DAG:    %[[YHI:.*]] = arith.index_cast %[[YMAX]]
+// CHECK-DAG:    %[[MAY:.*]] = arith.cmpi sge, %[[YHI]], %[[XLO]] : index
+// CHECK-DAG:    %[[MUST:.*]] = arith.cmpi sge, %[[YLO]], %[[XHI]] : index
+// CHECK:        attn.yield %[[MAY]], %[[MUST]] : i1, i1
+func.func @order_of_floats(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %u: tensor<?xbf16>, %w: tensor<?xbf16>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%u, %w : tensor<?xbf16>, tensor<?xbf16>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %uu, %ww) {
+        %x = tensor.extract %uu[%i] : tensor<?xbf16>
+        %y = tensor.extract %ww[%j] : tensor<?xbf16>
+        %p = arith.cmpf ole, %x, %y : bf16
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
 // Where each head has its own mask, to evaluate it costs what the predicate
 // does; and with offsets a tile is not where the region says.
 

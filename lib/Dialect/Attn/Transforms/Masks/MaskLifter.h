@@ -93,14 +93,21 @@ private:
   Ternary negate(Ternary a) {
     return {arith.negate(a.must), arith.negate(a.may)};
   }
+  // MaskLifterFloats.cpp
+  Ternary liftCompare(arith::CmpFOp op);
+  Ternary liftFloatLess(Value a, Value b, bool orEqual);
+  /// The interval of integers in the order of floats.
+  Interval liftOrder(Value value, bool nanIsLargest);
   // MaskLifterPositions.cpp
   /// Computes a value of `uncomputed` for each position of the tile that it
   /// depends on.
   void liftOver(Value value);
   Ternary evaluate(Ternary lifted);
-  /// An attn.range_over of `value`, over what it depends on, with keys up to
-  /// `keyEnd`.
-  RangeOverOp emitRangeOver(Value value, Value keyEnd);
+  /// An attn.range_over of `value`, or of what `convert` makes of it, of
+  /// another type, over what it depends on, with keys up to `keyEnd`.
+  RangeOverOp
+  emitRangeOver(Value value, Value keyEnd, Type type = {},
+                function_ref<Value(OpBuilder &, Value)> convert = {});
 
   Ternary getUnknown() { return {arith.boolean(true), arith.boolean(false)}; }
 

@@ -9,6 +9,8 @@ using Rounding = RangedArith::Rounding;
 MaskLifter::Ternary MaskLifter::liftBoolean(Operation *op) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return liftCompare(compare);
+  if (auto compare = dyn_cast<arith::CmpFOp>(op))
+    return liftCompare(compare);
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return liftChoice(getTernary(select.getCondition()),
                       getTernary(select.getTrueValue()),

@@ -10,7 +10,9 @@ using namespace mlir::attn;
 /// as long as the attention of one head with D = 64, more or less by the mask.
 static constexpr int64_t kFewestHeads = 4;
 
-RangeOverOp MaskLifter::emitRangeOver(Value value, Value keyEnd) {
+RangeOverOp
+MaskLifter::emitRangeOver(Value value, Value keyEnd, Type type,
+                          function_ref<Value(OpBuilder &, Value)> convert) {
   ArrayRef<BlockArgument> arguments =
       builder.getInsertionBlock()->getArguments();
   SmallVector<Value, 2> positions, lows, highs;
@@ -24,7 +26,8 @@ RangeOverOp MaskLifter::emitRangeOver(Value value, Value keyEnd) {
     lows.push_back(arguments[4]);
     highs.push_back(keyEnd);
   }
-  Type type = value.getType();
+  if (!type)
+    type = value.getType();
   auto range = RangeOverOp::create(builder, loc, type, type, lows, highs);
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(
@@ -37,7 +40,9 @@ RangeOverOp MaskLifter::emitRangeOver(Value value, Value keyEnd) {
        getRegionSlice(values.getRegion(), value,
                       [&](Value known) { return copies.contains(known); }))
     builder.clone(*op, inner);
-  YieldOp::create(builder, loc, inner.lookup(value));
+  Value computed = inner.lookup(value);
+  YieldOp::create(builder, loc,
+                  convert ? convert(builder, computed) : computed);
   return range;
 }
 
