@@ -59,10 +59,6 @@ struct BlockMetadata {
   KeyUnionOp unions;
 };
 
-/// The least and the largest number of an integer type, with true as the
-/// largest i1.
-std::pair<Value, Value> createEnds(OpBuilder &builder, Location loc, Type type);
-
 /// Positions from `begin` to below `end`.
 struct TileSpan {
   Value begin, end;
@@ -106,23 +102,6 @@ std::pair<Value, Value> readBlockMinMax(OpBuilder &builder, Location loc,
                                         const BlockMinMax &minMax,
                                         const TileRows &rows, int64_t numRows,
                                         Value keyTile);
-
-/// Along which dimensions an `attn.range` asks for one element over any tile:
-/// the indices are the same for the tile, or divided by a multiple of its
-/// extent. Tiles start at multiples of that.
-SmallVector<bool> getSingleDims(RangeOp range, const TileQuestions &questions);
-
-/// Emits the loops that find the answers of an `attn.range`.
-std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,
-                                  Value source, ValueRange lows,
-                                  ValueRange highs, ArrayRef<bool> isSingle);
-
-/// Emits the loops that find the answers of an `attn.range_over`, whose
-/// operands `values` knows; `isShared` if threads share out the outer one.
-FailureOr<std::pair<Value, Value>> emitRangeOver(OpBuilder &builder,
-                                                 RangeOverOp range,
-                                                 RegionVectorizer &values,
-                                                 bool isShared);
 
 } // namespace mlir::attn
 

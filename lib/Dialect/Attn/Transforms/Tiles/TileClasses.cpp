@@ -1,6 +1,7 @@
 //===- TileClasses.cpp - Whether a worker needs a KV block ----------------===//
 
 #include "TileClasses.h"
+#include "RangeLoops.h"
 #include "RegionSlice.h"
 
 using namespace mlir;
@@ -26,8 +27,12 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
     answer = readBlockMinMax(builder, inner.getLoc(), minMax->second, rows,
                              numRows, keyTile);
   } else if (over) {
-    answer = emitRangeOver(builder, over, values,
-                           questions.schedule.hasSingleKeyLoop());
+    // The threads of a warp share out the keys of a tile.
+    constexpr int64_t threads = 32, most = 4;
+    std::optional<int64_t> keysAtOnce;
+    if (questions.schedule.hasSingleKeyLoop())
+      keysAtOnce = std::clamp<int64_t>(questions.numKeys / threads, 1, most);
+    answer = emitRangeOver(builder, over, values, keysAtOnce);
   } else {
     auto get = [&](OperandRange indices) {
       return llvm::map_to_vector(
