@@ -492,12 +492,22 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
   // Own rows that are not there have sums which nobody stores, but would
   // contribute to a capture, and an infinite one to a query: with them, no tile
   // is full.
-  if (*bounds && (wanted.capture >= 0 || wanted.queries))
-    (**bounds)[2] = arith::SelectOp::create(builder, loc, emitIsWhole(),
-                                            (**bounds)[2], (**bounds)[1]);
+  Value isWhole;
+  if ((*bounds || classes) && (wanted.capture >= 0 || wanted.queries))
+    isWhole = emitIsWhole();
   auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
-  if (*bounds)
-    emitFullWithin(builder, loop, (**bounds)[1], (**bounds)[2]);
+  if (classes) {
+    if (failed(classes->emit(builder, loop, own,
+                             {otherBatch, otherHead, otherEnd}, isWhole)))
+      return failure();
+  } else if (*bounds) {
+    OpBuilder before(loop);
+    Value fullUpper = (**bounds)[2];
+    if (isWhole)
+      fullUpper = arith::SelectOp::create(before, loc, isWhole, fullUpper,
+                                          (**bounds)[1]);
+    emitFullWithin(builder, loop, (**bounds)[1], fullUpper);
+  }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&loop.getBody().front());
   FailureOr<SmallVector<Value>> next =

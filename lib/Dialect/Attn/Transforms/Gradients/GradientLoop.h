@@ -13,6 +13,7 @@
 
 #include "CaptureSums.h"
 #include "GradientBounds.h"
+#include "GradientClasses.h"
 #include "GradientOrder.h"
 #include "QueryLists.h"
 #include "Tiles/RegionVectorizer.h"
@@ -94,6 +95,11 @@ public:
   /// The same, of many: the loop goes over the tiles of all of them.
   void setOthers(const SharingHeads &heads);
 
+  /// Says how classes of tiles are found, where bounds do not say all.
+  void setClasses(const std::optional<GradientClasses> &found) {
+    classes = found ? &*found : nullptr;
+  }
+
   /// The sums before any other row: for products, for values, as far as they
   /// are wanted, and then for contributions to captures that a loop over
   /// queries carries.
@@ -161,6 +167,7 @@ private:
   Value delta;
   Wanted wanted;
   const SharedSums *shared;
+  const GradientClasses *classes = nullptr;
   std::optional<SharingHeads> sharing;
   Location loc;
   FloatType accType;

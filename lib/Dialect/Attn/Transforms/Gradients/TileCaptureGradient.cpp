@@ -74,9 +74,9 @@ namespace {
 class CaptureTiles {
 public:
   CaptureTiles(RewriterBase &rewriter, AttentionGradOp op, int64_t capture,
-               Value delta, OwnDims dims)
+               const GradientInputs &inputs, OwnDims dims)
       : builder(rewriter), op(op), attention(op), capture(capture),
-        delta(delta), dims(dims), loc(op.getLoc()),
+        inputs(inputs), dims(dims), loc(op.getLoc()),
         tileM(op.getScheduleAttr().getTileM()) {}
 
   /// Adds to copies of the gradient, of which there are `getNumCopies`.
@@ -103,7 +103,7 @@ private:
   AttentionGradOp op;
   AttentionLikeOpInterface attention;
   int64_t capture;
-  Value delta;
+  const GradientInputs &inputs;
   OwnDims dims;
   Location loc;
   int64_t tileM;
@@ -144,7 +144,8 @@ FailureOr<Value> CaptureTiles::emitTile(std::array<Value, 3> ids, Value into) {
       min(arith::AddIOp::create(builder, loc, rows.row, size), numQueries);
   GradientLoop::Wanted wanted;
   wanted.capture = capture;
-  GradientLoop loop(builder, op, GradientLoop::Keys, delta, wanted);
+  GradientLoop loop(builder, op, GradientLoop::Keys, inputs.delta, wanted);
+  loop.setClasses(inputs.overKeys);
   loop.setOwn(rows);
   KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
   loop.setOther(keys.batch, keys.head);
@@ -329,7 +330,7 @@ static Value emitSum(OpBuilder &builder, Location loc, Value copies,
 
 FailureOr<Value> mlir::attn::tileCapture(RewriterBase &rewriter,
                                          AttentionGradOp op, int64_t capture,
-                                         Value delta) {
+                                         const GradientInputs &inputs) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   Value out = op.getOutOf(kGradCapture + capture);
@@ -347,7 +348,7 @@ FailureOr<Value> mlir::attn::tileCapture(RewriterBase &rewriter,
   };
   Value sums = fill(into);
   if (!contributions.empty()) {
-    CaptureTiles tiles(rewriter, op, capture, delta,
+    CaptureTiles tiles(rewriter, op, capture, inputs,
                        getOwnDims(op, contributions, type.getRank()));
     SmallVector<OpFoldResult> sizes = {tiles.getNumCopies(out)};
     llvm::append_range(sizes, tensor::getMixedSizes(rewriter, loc, out));

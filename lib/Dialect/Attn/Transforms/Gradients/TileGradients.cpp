@@ -3,6 +3,7 @@
 #include "TileGradients.h"
 #include "GradientLoop.h"
 #include "Tiles/TileGrid.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -70,13 +71,14 @@ static Value emitDelta(OpBuilder &builder, AttentionGradOp op) {
 
 /// dq: work tiles of queries meet all keys.
 static FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
-                                     Value delta) {
+                                     const GradientInputs &inputs) {
   AttentionLikeOpInterface attention = op;
   Value out = op.getOutOf(kGradQuery);
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
-    GradientLoop loop(builder, op, GradientLoop::Keys, delta,
+    GradientLoop loop(builder, op, GradientLoop::Keys, inputs.delta,
                       {/*products=*/true});
+    loop.setClasses(inputs.overKeys);
     loop.setOwn(rows);
     KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
     loop.setOther(keys.batch, keys.head);
@@ -115,15 +117,17 @@ FailureOr<SmallVector<Value>> mlir::attn::emitFor(
 /// dk and dv: work tiles of keys meet the queries of all batches and heads that
 /// share them.
 static FailureOr<SmallVector<Value>>
-tileOverQueries(RewriterBase &rewriter, AttentionGradOp op, Value delta) {
+tileOverQueries(RewriterBase &rewriter, AttentionGradOp op,
+                const GradientInputs &inputs) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   KeyGradients gradients(op);
   ArrayRef<Value> outs = gradients.outs;
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
-    GradientLoop loop(builder, op, GradientLoop::Queries, delta,
+    GradientLoop loop(builder, op, GradientLoop::Queries, inputs.delta,
                       gradients.wanted);
+    loop.setClasses(inputs.overQueries);
     loop.setOwn(rows);
     Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     Value batches = tensor::DimOp::create(builder, loc, op.getQuery(),
@@ -159,6 +163,30 @@ tileOverQueries(RewriterBase &rewriter, AttentionGradOp op, Value delta) {
 // Pass
 //===----------------------------------------------------------------------===//
 
+/// What is emitted in front of the work tiles of `op`.
+static FailureOr<GradientInputs> emitInputs(RewriterBase &rewriter,
+                                            AttentionGradOp op) {
+  GradientInputs inputs;
+  inputs.delta = emitDelta(rewriter, op);
+  if (op.getTiles().empty())
+    return inputs;
+  bool haveKeys = op.getOutOf(kGradKey) || op.getOutOf(kGradValue);
+  bool haveQueries =
+      (op.getOutOf(kGradQuery) && !fitsKeyParts(op)) || hasContributions(op);
+  for (auto [isOverKeys, isUsed, classes] :
+       {std::tuple(true, haveQueries, &inputs.overKeys),
+        std::tuple(false, haveKeys, &inputs.overQueries)}) {
+    if (!isUsed)
+      continue;
+    FailureOr<GradientClasses> made =
+        GradientClasses::create(rewriter, op, isOverKeys);
+    if (failed(made))
+      return failure();
+    classes->emplace(*made);
+  }
+  return inputs;
+}
+
 static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
                                   bool inOnePass) {
   if (!op.getScheduleAttr())
@@ -175,7 +203,10 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
       rewriter.replaceOp(op, *results);
     return results;
   }
-  Value delta = emitDelta(rewriter, op);
+  FailureOr<GradientInputs> inputsOrFailure = emitInputs(rewriter, op);
+  if (failed(inputsOrFailure))
+    return failure();
+  const GradientInputs &shared = *inputsOrFailure;
   SmallVector<Value> results(op.getWrt().size());
   auto set = [&](int64_t input, Value result) {
     results[llvm::find(op.getWrt(), input) - op.getWrt().begin()] = result;
@@ -186,19 +217,20 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
       inputs.push_back(input);
   SmallVector<Value> gradients;
   if (fitsKeyParts(op)) {
-    FailureOr<SmallVector<Value>> all = tileKeyParts(rewriter, op, delta);
+    FailureOr<SmallVector<Value>> all = tileKeyParts(rewriter, op, shared);
     if (failed(all))
       return failure();
     gradients = *all;
   } else {
     if (op.getOutOf(kGradQuery)) {
-      FailureOr<Value> result = tileOverKeys(rewriter, op, delta);
+      FailureOr<Value> result = tileOverKeys(rewriter, op, shared);
       if (failed(result))
         return failure();
       gradients.push_back(*result);
     }
     if (op.getOutOf(kGradKey) || op.getOutOf(kGradValue)) {
-      FailureOr<SmallVector<Value>> sums = tileOverQueries(rewriter, op, delta);
+      FailureOr<SmallVector<Value>> sums =
+          tileOverQueries(rewriter, op, shared);
       if (failed(sums))
         return failure();
       llvm::append_range(gradients, *sums);
@@ -210,7 +242,7 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
     if (input < kGradCapture)
       continue;
     FailureOr<Value> result =
-        tileCapture(rewriter, op, input - kGradCapture, delta);
+        tileCapture(rewriter, op, input - kGradCapture, shared);
     if (failed(result))
       return failure();
     set(input, *result);

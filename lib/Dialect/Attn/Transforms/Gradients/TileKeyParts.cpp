@@ -32,8 +32,9 @@ static constexpr int64_t kFewParts = 4, kMostSums = int64_t(1) << 26;
 namespace {
 class KeyParts {
 public:
-  KeyParts(RewriterBase &rewriter, AttentionGradOp op, Value delta)
-      : builder(rewriter), op(op), attention(op), delta(delta),
+  KeyParts(RewriterBase &rewriter, AttentionGradOp op,
+           const GradientInputs &inputs)
+      : builder(rewriter), op(op), attention(op), inputs(inputs),
         loc(op.getLoc()), gradients(op), keys(attention.getLayout(1)),
         tileM(op.getScheduleAttr().getTileM()) {
     gradients.wanted.queries = true;
@@ -61,7 +62,7 @@ private:
   OpBuilder &builder;
   AttentionGradOp op;
   AttentionLikeOpInterface attention;
-  Value delta;
+  const GradientInputs &inputs;
   Location loc;
   KeyGradients gradients;
   Layout keys;
@@ -112,8 +113,9 @@ void KeyParts::countParts() {
 /// the sums of queries.
 FailureOr<SmallVector<Value>>
 KeyParts::emitBlock(const TileRows &rows, Value firstKey, ValueRange slices) {
-  GradientLoop loop(builder, op, GradientLoop::Queries, delta,
+  GradientLoop loop(builder, op, GradientLoop::Queries, inputs.delta,
                     gradients.wanted);
+  loop.setClasses(inputs.overQueries);
   loop.setOwn(rows);
   SmallVector<Value> carried = loop.createZeros();
   carried.push_back(slices.back());
@@ -323,8 +325,8 @@ bool mlir::attn::fitsKeyParts(AttentionGradOp op) {
          attention.getQueryKeyDim() % schedule.getLanes() == 0;
 }
 
-FailureOr<SmallVector<Value>> mlir::attn::tileKeyParts(RewriterBase &rewriter,
-                                                       AttentionGradOp op,
-                                                       Value delta) {
-  return KeyParts(rewriter, op, delta).emit();
+FailureOr<SmallVector<Value>>
+mlir::attn::tileKeyParts(RewriterBase &rewriter, AttentionGradOp op,
+                         const GradientInputs &inputs) {
+  return KeyParts(rewriter, op, inputs).emit();
 }
