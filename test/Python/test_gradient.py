@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Programs and kernels that compute gradients."""
 
+import mmap
 import pathlib
 import tempfile
 import unittest
@@ -13,8 +14,29 @@ except ImportError:
 import attn
 import support
 
+# Python 3.12 has a name for it.
+MAP_NORESERVE = 0x4000
+
 CAUSAL = support.EXAMPLES / "causal.mlir"
 ALIBI = support.EXAMPLES / "alibi.mlir"
+BIAS = """
+!t = tensor<1x2x?x16xf32>
+!l = tensor<1x2x?xf32>
+func.func @bias(%q: !t, %k: !t, %v: !t, %w: tensor<?x?xf32>) -> (!t, !l) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%n) : !t
+  %linit = tensor.empty(%n) : !l
+  %o:2 = attn.attention ins(%q, %k, %v : !t, !t, !t)
+      captures(%w : tensor<?x?xf32>) outs(%init, %linit : !t, !l)
+      score(%s, %b, %h, %i, %j, %t) {
+        %x = tensor.extract %t[%i, %j] : tensor<?x?xf32>
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %o#0, %o#1 : !t, !l
+}
+"""
 WINDOW = support.EXAMPLES / "sliding-window.mlir"
 
 
@@ -103,8 +125,42 @@ class Programs(unittest.TestCase):
                 attn.differentiate(path, wrt="nothing")
 
 
+def far(x):
+    """The same numbers in rows so far apart that the last one is more than 2**31
+    elements behind the first, in memory that is there where it is written to."""
+    stride = 2**31 // (x.shape[-2] - 1) + 32
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+    numbers = numpy.frombuffer(mmap.mmap(-1, x.shape[-2] * stride * 4, flags), "f4")
+    strides = [4 * x.shape[-1]] * (x.ndim - 2) + [4 * stride, 4]
+    view = numpy.lib.stride_tricks.as_strided(numbers, x.shape, strides)
+    view[...] = x
+    return view
+
+
 @unittest.skipIf(numpy is None, "needs NumPy")
 class Kernels(unittest.TestCase):
+    def test_elements_that_are_far_apart(self):
+        draw = numpy.random.default_rng(0).standard_normal
+        inputs = [draw((1, 2, 9, 16)).astype("f4") for _ in range(3)]
+        inputs.append(draw((9, 9)).astype("f4"))
+        kernel = compile(BIAS)
+        o, lse = kernel(*inputs)
+        losses = draw(o.shape).astype("f4"), draw(lse.shape).astype("f4")
+        expected = kernel.gradient()(*inputs, o, lse, *losses)
+        try:
+            given = [far(x) for x in inputs]
+            out = tuple(far(numpy.full_like(x, numpy.nan)) for x in expected)
+            of_far = far(numpy.full_like(o, numpy.nan)), numpy.full_like(lse, numpy.nan)
+            loss = far(losses[0])
+        except OSError as error:
+            self.skipTest(f"no room for addresses: {error}")
+        kernel(*given, out=of_far)
+        numpy.testing.assert_array_equal(of_far[0], o)
+        numpy.testing.assert_array_equal(of_far[1], lse)
+        kernel.gradient()(*given, *of_far, loss, losses[1], out=out)
+        for x, y in zip(out, expected):
+            numpy.testing.assert_array_equal(x, y)
+
     def test_a_gradient_is_that_of_the_loss(self):
         random = numpy.random.default_rng(0)
         q, k, v, do = random.standard_normal((4, 2, 8, 21, 64))
