@@ -68,7 +68,8 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
 
     Precondition: each gradient has a schedule. Postcondition: there is no `attn.attention_grad` left.
 
-    Gradients of captures are added to buffers that work tiles share as well (`attn.scatter`), as exact sums, or where pairs have elements of their own as floats; a remark `capture-gradient` says which.
+    Gradients of captures are added to buffers that work tiles share as well (`attn.scatter`), as exact sums, or where pairs have elements of their own as floats; a remark `capture-gradient` says which, and on a CPU what
+    work tiles have parts of their own for.
 
     Errors: a gradient without a schedule, or with a sparsity; an operation in a region that has no form on tiles.
   }];

@@ -77,12 +77,13 @@ SmallVector<CaptureSum> mlir::attn::emitCaptureSums(OpBuilder &builder,
   return sums;
 }
 
-static void addRemark(const CaptureSum &sum, ContributeOp op, StringRef form) {
+void mlir::attn::remarkCaptureGradient(ContributeOp op, int64_t capture,
+                                       StringRef form) {
   remark::passed(op.getLoc(), remark::RemarkOpts::name("capture-gradient")
                                   .category(kRemarkCategory)
                                   .function(getFunctionName(
                                       op->getParentOfType<AttentionGradOp>())))
-      << remark::add("gradient of capture {0}: {1}", sum.capture, form.str());
+      << remark::add("gradient of capture {0}: {1}", capture, form.str());
 }
 
 /// Indices in their vectorised form: along what they do not depend on, there is
@@ -166,10 +167,11 @@ LogicalResult mlir::attn::emitScatterOfSums(OpBuilder &builder,
   bool isOfKeys = llvm::any_of(op.getIndices(), [&](Value index) {
     return vectorizer.get(index).kind != TileKind::Uniform;
   });
-  addRemark(sum, op,
-            isOfKeys ? "an exact sum of one number for each work tile and key"
-                     : "an exact sum of one number for each work tile and "
-                       "warp");
+  remarkCaptureGradient(
+      op, sum.capture,
+      isOfKeys ? "an exact sum of one number for each work tile and key"
+               : "an exact sum of one number for each work tile and "
+                 "warp");
   auto all =
       DenseElementsAttr::get(type.clone(builder.getI1Type()), /*value=*/true);
   ScatterOp::create(builder, loc, Type(), sum.mode, parts, sum.buffer,
@@ -235,7 +237,8 @@ LogicalResult mlir::attn::emitScatter(OpBuilder &builder, const CaptureSum &sum,
     all = join(all, vectorizer.get(operand).kind);
   bool isOfDiagonals = sum.mode == ScatterMode::Exact &&
                        tile.numRows == kDiagonalRows && isByDiagonal(op);
-  addRemark(sum, op, describeForm(sum.mode, all, isOfDiagonals));
+  remarkCaptureGradient(op, sum.capture,
+                        describeForm(sum.mode, all, isOfDiagonals));
   Value values =
             vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile),
         mask = vectorizer.broadcast(active, TileKind::Tile);

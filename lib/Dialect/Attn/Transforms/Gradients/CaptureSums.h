@@ -28,6 +28,9 @@ struct CaptureSum {
 /// Emits the buffers of all captures whose gradients are wanted.
 SmallVector<CaptureSum> emitCaptureSums(OpBuilder &builder, AttentionGradOp op);
 
+/// Says how the gradient of a capture is summed.
+void remarkCaptureGradient(ContributeOp op, int64_t capture, StringRef form);
+
 /// A tile of queries by keys.
 struct ContributingTile {
   int64_t numRows, numColumns;

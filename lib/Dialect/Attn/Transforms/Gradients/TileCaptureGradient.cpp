@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -309,6 +310,23 @@ FailureOr<Value> CaptureTiles::emit(Value copies) {
   return forall.getResult(0);
 }
 
+/// What work tiles have for themselves, and what they share out.
+static std::string describeForm(OwnDims dims) {
+  constexpr StringRef names[] = {"batches", "heads", "tiles of queries"};
+  SmallVector<StringRef> own, shared;
+  for (auto [name, dim] : llvm::zip_equal(names, dims))
+    (dim < 0 ? shared : own).push_back(name);
+  std::string form = "a sum in order";
+  if (!own.empty())
+    form += ", in parts of their own for " + llvm::join(own, ", ");
+  if (dims[2] < 0)
+    shared.pop_back();
+  if (!shared.empty())
+    form += "; workers share out " + llvm::join(shared, " and ") +
+            ", and have copies";
+  return form;
+}
+
 /// The sum of all copies, one after the other, added to `init`.
 static Value emitSum(OpBuilder &builder, Location loc, Value copies,
                      Value init) {
@@ -348,8 +366,9 @@ FailureOr<Value> mlir::attn::tileCapture(RewriterBase &rewriter,
   };
   Value sums = fill(into);
   if (!contributions.empty()) {
-    CaptureTiles tiles(rewriter, op, capture, inputs,
-                       getOwnDims(op, contributions, type.getRank()));
+    OwnDims dims = getOwnDims(op, contributions, type.getRank());
+    remarkCaptureGradient(contributions.front(), capture, describeForm(dims));
+    CaptureTiles tiles(rewriter, op, capture, inputs, dims);
     SmallVector<OpFoldResult> sizes = {tiles.getNumCopies(out)};
     llvm::append_range(sizes, tensor::getMixedSizes(rewriter, loc, out));
     Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, accType);
