@@ -84,15 +84,21 @@ class Sdpa(Fast):
             self.assertTrue((sdpa(q, k, v, x)[0, 0, 1] == 0).all())
 
     def test_gradients(self):
-        tensors = qkv((2, 3, 7, 8), grad=True)
-        mask = torch.randn(3, 7, 7, dtype=torch.float64, requires_grad=True)
-        inputs = [*tensors, mask]
-        a, b = (
-            torch.autograd.grad(f(*tensors, mask).square().sum(), inputs)
-            for f in (sdpa, reference)
-        )
-        for x, y in zip(a, b):
-            torch.testing.assert_close(x, y, rtol=1e-10, atol=1e-10)
+        # A bias is summed over the dimensions that it is broadcast along.
+        tensors = qkv((2, 3, 7, 8), (2, 3, 11), grad=True)
+        for shape in [
+            *((7, 11), (1, 11), (7, 1), (1, 1), (3, 7, 11), (3, 1, 1), (1, 1, 11)),
+            *((2, 1, 7, 11), (1, 3, 7, 1), (2, 1, 1, 1), (2, 3, 1, 11), (2, 3, 7, 11)),
+        ]:
+            mask = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+            inputs = [*tensors, mask]
+            a, b = (
+                torch.autograd.grad(f(*tensors, mask).square().sum(), inputs)
+                for f in (sdpa, reference)
+            )
+            with self.subTest(shape=shape):
+                for x, y in zip(a, b):
+                    torch.testing.assert_close(x, y, rtol=1e-10, atol=1e-10)
 
     def test_errors(self):
         q, k, v = qkv((2, 3, 7, 8))
