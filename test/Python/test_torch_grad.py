@@ -110,6 +110,31 @@ class Gradients(unittest.TestCase):
 
         self.check(tensors, score_mod, causal, (table, number, whole, strided))
 
+    def test_forms_of_captures(self):
+        # Lengths that are primes, the longer one first; groups; batches that share keys.
+        tensors = qkv((2, 4, 13, 8), (1, 2, 11), dim_v=5, grad=True)
+
+        def draw(*shape):
+            return torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+        head, row, column, pair = draw(4), draw(13), draw(11), draw(13, 11)
+        transposed, all_dims = draw(11, 13), draw(2, 4, 13, 11)
+        distance, clamped, composed, number = draw(23), draw(5), draw(3), draw()
+        order = torch.randint(0, 3, (13,))
+
+        def score_mod(s, b, h, i, j):
+            near = torch.clamp(i - j, -2, 2) + 2
+            s = s * head[h] + row[i] + column[j] * number + pair[i, j]
+            s = s + transposed[j, i] + all_dims[b, h, i, j].tanh()
+            return s + distance[i - j + 10] + clamped[near] * composed[order[i]]
+
+        self.check(
+            *(tensors, score_mod, lambda b, h, i, j: j <= i + 2),
+            (head, row, column, pair, transposed, all_dims)
+            + (distance, clamped, composed, number),
+            enable_gqa=True,
+        )
+
     def test_captures_of_16_bits(self):
         tensors = qkv((1, 2, 11, 8), dtype=torch.float32, grad=True)
         bias = torch.randn(2, 11).bfloat16().requires_grad_()
