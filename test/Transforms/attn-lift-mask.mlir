@@ -237,8 +237,9 @@ func.func @joined(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x
 // -----
 
 // What has no form on tiles and depends on both positions makes the mask be
-// evaluated: on a dense mask, on floats of both; not beyond what is known, here
-// that keys are not behind the query.
+// evaluated: on a dense mask, on floats of both; on one pair where it is known of
+// all, here that keys behind the query are not allowed: of a tile that has others
+// beside these, less may be known.
 
 // CHECK-LABEL: func @pairs
 // CHECK:      tiles(%{{.*}}, %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]], %[[T:.*]]) {
@@ -250,8 +251,11 @@ func.func @joined(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x
 // CHECK:      tiles(%{{.*}}, %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]], %[[U:.*]]) {
 // CHECK:        %[[NEVER:.*]] = arith.cmpi slt, %{{.*}}, %[[J0]] : index
 // CHECK:        %[[MAYBE:.*]] = arith.cmpi sge, %{{.*}}, %[[J0]] : index
-// CHECK-NEXT:   %[[END:.*]] = arith.select %[[NEVER]], %[[J0]], %[[J1]] : index
-// CHECK-NEXT:   %[[MIN:.*]], %[[MAX:.*]] = attn.range_over (%[[I:.*]] = %[[I0]] to %[[I1]], %[[J:.*]] = %[[J0]] to %[[END]]) : i1 {
+// CHECK-NEXT:   %[[ONE_I:.*]] = arith.addi %[[I0]], %{{.*}} : index
+// CHECK-NEXT:   %[[END_I:.*]] = arith.select %[[NEVER]], %[[ONE_I]], %[[I1]] : index
+// CHECK-NEXT:   %[[ONE_J:.*]] = arith.addi %[[J0]], %{{.*}} : index
+// CHECK-NEXT:   %[[END_J:.*]] = arith.select %[[NEVER]], %[[ONE_J]], %[[J1]] : index
+// CHECK-NEXT:   %[[MIN:.*]], %[[MAX:.*]] = attn.range_over (%[[I:.*]] = %[[I0]] to %[[END_I]], %[[J:.*]] = %[[J0]] to %[[END_J]]) : i1 {
 // CHECK:          arith.cmpf
 // CHECK:        %[[MAY:.*]] = arith.andi %[[MAYBE]], %[[MAX]] : i1
 // CHECK-NEXT:   %[[MUST:.*]] = arith.andi %[[MAYBE]], %[[MIN]] : i1

@@ -104,10 +104,12 @@ private:
   void liftOver(Value value);
   Ternary evaluate(Ternary lifted);
   /// An attn.range_over of `value`, or of what `convert` makes of it, of
-  /// another type, over what it depends on, with keys up to `keyEnd`.
+  /// another type, over what it depends on; of one position where `isOpen` is
+  /// there and false.
   RangeOverOp
-  emitRangeOver(Value value, Value keyEnd, Type type = {},
-                function_ref<Value(OpBuilder &, Value)> convert = {});
+  emitRangeOver(Value value, Type type = {},
+                function_ref<Value(OpBuilder &, Value)> convert = {},
+                Value isOpen = {});
 
   Ternary getUnknown() { return {arith.boolean(true), arith.boolean(false)}; }
 

@@ -46,8 +46,7 @@ MaskLifter::Interval MaskLifter::liftOrder(Value value, bool nanIsLargest) {
     return {order, order};
   }
   Type type = builder.getIntegerType(value.getType().isF64() ? 64 : 32);
-  RangeOverOp range = emitRangeOver(
-      value, builder.getInsertionBlock()->getArgument(5), type, emit);
+  RangeOverOp range = emitRangeOver(value, type, emit);
   return {asIndex(range.getMin()), asIndex(range.getMax())};
 }
 

@@ -11,20 +11,26 @@ using namespace mlir::attn;
 static constexpr int64_t kFewestHeads = 4;
 
 RangeOverOp
-MaskLifter::emitRangeOver(Value value, Value keyEnd, Type type,
-                          function_ref<Value(OpBuilder &, Value)> convert) {
+MaskLifter::emitRangeOver(Value value, Type type,
+                          function_ref<Value(OpBuilder &, Value)> convert,
+                          Value isOpen) {
   ArrayRef<BlockArgument> arguments =
       builder.getInsertionBlock()->getArguments();
+  auto getEnd = [&](BlockArgument first, BlockArgument end) -> Value {
+    return isOpen
+               ? arith.select(isOpen, end, arith.add(first, arith.constant(1)))
+               : Value(end);
+  };
   SmallVector<Value, 2> positions, lows, highs;
   if (values.dependsOnQuery(value)) {
     positions.push_back(values.getQueryIndex());
     lows.push_back(arguments[2]);
-    highs.push_back(arguments[3]);
+    highs.push_back(getEnd(arguments[2], arguments[3]));
   }
   if (values.dependsOnKey(value)) {
     positions.push_back(values.getKeyIndex());
     lows.push_back(arguments[4]);
-    highs.push_back(keyEnd);
+    highs.push_back(getEnd(arguments[4], arguments[5]));
   }
   if (!type)
     type = value.getType();
@@ -49,8 +55,7 @@ MaskLifter::emitRangeOver(Value value, Value keyEnd, Type type,
 void MaskLifter::liftOver(Value value) {
   if (!uncomputed.erase(value))
     return;
-  RangeOverOp range =
-      emitRangeOver(value, builder.getInsertionBlock()->getArgument(5));
+  RangeOverOp range = emitRangeOver(value);
   if (value.getType().isInteger(1))
     ternaries[value] = {range.getMax(), range.getMin()};
   else
@@ -65,12 +70,10 @@ MaskLifter::Ternary MaskLifter::evaluate(Ternary lifted) {
   if (!region.getArgument(1).use_empty() ||
       (!ShapedType::isDynamic(heads) && heads < kFewestHeads))
     return lifted;
-  // Nothing is evaluated where all pairs are allowed, or none can be.
-  Block *tiles = builder.getInsertionBlock();
+  // Where all pairs are allowed, or none can be, one stands for them: the tile
+  // may be a part of one of which less is known.
   Value isOpen = arith.both(lifted.may, arith.negate(lifted.must));
-  Value keyEnd =
-      arith.select(isOpen, tiles->getArgument(5), tiles->getArgument(4));
-  RangeOverOp range = emitRangeOver(mask, keyEnd);
+  RangeOverOp range = emitRangeOver(mask, /*type=*/{}, /*convert=*/{}, isOpen);
   return {arith.either(lifted.must, arith.both(lifted.may, range.getMax())),
           arith.either(lifted.must, arith.both(isOpen, range.getMin()))};
 }
