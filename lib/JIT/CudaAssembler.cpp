@@ -92,20 +92,30 @@ static llvm::Expected<std::string> getVersion(const cuda::Ptxas &ptxas) {
   return version;
 }
 
-/// The verdict is that of a kernel that may spill anything.
-static llvm::Expected<Assembled>
-assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
+/// The verdict is that of a kernel that may spill anything, which is `entry`:
+/// the kernels around it are the same for all schedules, and run for a short
+/// time.
+static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
+                                          llvm::StringRef chip,
+                                          llvm::StringRef ptx,
+                                          llvm::StringRef entry) {
   llvm::Expected<std::string> version = getVersion(ptxas);
   if (!version)
     return version.takeError();
   DiskCache cache = DiskCache::getDefault();
-  CacheKey key =
-      KeyBuilder().add(kCacheFormat).add(ptx).add(*version).add(chip).get();
+  CacheKey key = KeyBuilder()
+                     .add(kCacheFormat)
+                     .add(ptx)
+                     .add(*version)
+                     .add(chip)
+                     .add(entry)
+                     .get();
   if (std::optional<std::string> bytes = cache.lookup(key))
     if (std::optional<Assembled> assembled = fromBytes(*bytes))
       return std::move(*assembled);
   cuda::PtxasOptions options;
   options.chip = chip.str();
+  options.entry = entry.str();
   if (const char *seconds = std::getenv("ATTN_PTXAS_SECONDS"))
     if (llvm::StringRef(seconds).getAsDouble(options.timeoutSeconds))
       return llvm::createStringError("expects ATTN_PTXAS_SECONDS to be a "
@@ -143,7 +153,7 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
     return CudaVerdict();
   }
   llvm::Expected<Assembled> assembled =
-      assemble(*ptxas, target.getChip(), variant.ptx);
+      assemble(*ptxas, target.getChip(), variant.ptx, variant.entry);
   if (!assembled) {
     // That it takes too long is a verdict: there may be a smaller kernel.
     CudaVerdict verdict;

@@ -49,8 +49,11 @@ static bool parseStackLine(llvm::StringRef line, PtxasReport &report) {
   return true;
 }
 
-static bool parseInfo(llvm::StringRef text, PtxasReport &report) {
+/// `isOf` says whether numbers are those of a function that counts.
+static bool parseInfo(llvm::StringRef text, PtxasReport &report, bool isOf) {
   if (text.starts_with("Used ") && text.contains(" registers")) {
+    if (!isOf)
+      return true;
     Resources &resources = report.resources;
     resources.registers =
         std::max(resources.registers, parseAmount(text, "registers"));
@@ -77,7 +80,7 @@ static std::string takeCode(llvm::StringRef &text) {
 }
 
 /// Takes "ptxas FILE, line N; SEVERITY : TEXT", with or without the place.
-static bool parseMessage(llvm::StringRef line, PtxasReport &report) {
+static bool parseMessage(llvm::StringRef line, PtxasReport &report, bool isOf) {
   if (!line.consume_front("ptxas "))
     return false;
   auto [head, text] = line.split(" :");
@@ -95,7 +98,7 @@ static bool parseMessage(llvm::StringRef line, PtxasReport &report) {
           .Default(std::nullopt);
   if (!severity)
     return false;
-  if (*severity == PtxasMessage::Info && parseInfo(text, report))
+  if (*severity == PtxasMessage::Info && parseInfo(text, report, isOf))
     return true;
   std::string code = takeCode(text);
   // The file is a temporary one.
@@ -107,14 +110,19 @@ static bool parseMessage(llvm::StringRef line, PtxasReport &report) {
   return true;
 }
 
-PtxasReport cuda::parsePtxasOutput(llvm::StringRef output) {
-  PtxasReport report;
+PtxasReport cuda::parsePtxasOutput(llvm::StringRef output,
+                                   llvm::StringRef entry) {
+  PtxasReport report, ignored;
   llvm::SmallVector<llvm::StringRef> lines;
   output.split(lines, '\n');
+  bool isOf = true;
   for (llvm::StringRef line : lines) {
     line = line.trim();
-    if (!line.empty() && !parseMessage(line, report) &&
-        !parseStackLine(line, report))
+    auto [before, function] = line.split("Function properties for ");
+    if (!function.empty())
+      isOf = entry.empty() || function == entry;
+    if (!line.empty() && !parseMessage(line, report, isOf) &&
+        !parseStackLine(line, isOf ? report : ignored))
       report.messages.push_back({PtxasMessage::Info, "", line.str()});
   }
   report.resources.spillBytes = report.spillStoreBytes + report.spillLoadBytes;
@@ -317,7 +325,7 @@ llvm::Expected<PtxasResult> Ptxas::compile(llvm::StringRef ptx,
   if (!output)
     return output.takeError();
   PtxasResult result;
-  result.report = parsePtxasOutput(*output);
+  result.report = parsePtxasOutput(*output, options.entry);
   if (*status != 0)
     return llvm::createStringError(
         std::make_error_code(std::errc::invalid_argument),

@@ -42,6 +42,17 @@ ptxas warning : (C12) Something; error : else
 Some line of a later version
 )";
 
+// Of kernels around the one that a schedule is of, nothing counts.
+TEST(PtxasTest, reportOfOneFunction) {
+  PtxasReport report = parsePtxasOutput(kOutput, "b");
+  EXPECT_EQ(report.resources.registers, 8);
+  EXPECT_EQ(report.resources.stackBytes, 0);
+  EXPECT_EQ(report.resources.spillBytes, 0);
+  EXPECT_EQ(parsePtxasOutput(kOutput, "a").resources.spillBytes, 84);
+  // What it says is of all.
+  EXPECT_EQ(report.messages.size(), 4u);
+}
+
 TEST(PtxasTest, report) {
   PtxasReport report = parsePtxasOutput(kOutput);
   EXPECT_EQ(report.resources.registers, 168);

@@ -24,7 +24,8 @@ struct PtxasMessage {
   std::string text;
 };
 
-/// What ptxas says of the code, with the largest number of all its functions.
+/// What ptxas says of the code, with the numbers of one function, or the
+/// largest of all.
 struct PtxasReport {
   Resources resources;
   int32_t spillStoreBytes = 0, spillLoadBytes = 0;
@@ -32,8 +33,10 @@ struct PtxasReport {
   std::vector<PtxasMessage> messages;
 };
 
-/// Reads the output of ptxas -v. Lines that it does not know are messages.
-PtxasReport parsePtxasOutput(llvm::StringRef output);
+/// Reads the output of ptxas -v, the numbers of function `entry`, or of all if
+/// it is empty. Lines that it does not know are messages.
+PtxasReport parsePtxasOutput(llvm::StringRef output,
+                             llvm::StringRef entry = "");
 
 /// Whether code is worth running: it spills registers with at most `spillBytes`
 /// of stores and loads together, and ptxas has neither serialised its matrix
@@ -55,6 +58,8 @@ struct PtxasOptions {
   std::string chip;
   /// More arguments, such as "-O1".
   std::vector<std::string> arguments;
+  /// The function that the numbers of the report are of, or "" for all.
+  std::string entry;
   /// After that it is ended, and the compilation has failed.
   double timeoutSeconds = 120;
 };

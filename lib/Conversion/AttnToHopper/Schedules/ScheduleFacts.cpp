@@ -181,6 +181,23 @@ static bool maySplitKV(AttentionLikeOpInterface op, bool hasLongTiles,
   return tiles < 2 * getTarget(op).getSms();
 }
 
+/// Whether a mask may have the same conditions again some tiles further on.
+static bool dividesPositions(Region &mask) {
+  if (mask.empty())
+    return false;
+  llvm::SetVector<Operation *> dependent;
+  for (unsigned number : {kNumMaskArgs - 2, kNumMaskArgs - 1})
+    getForwardSlice(mask.getArgument(number), &dependent);
+  return llvm::any_of(dependent, [](Operation *op) {
+    constexpr int64_t leastTile = 32;
+    APInt divisor;
+    return isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp,
+               arith::RemSIOp, arith::RemUIOp>(op) &&
+           (!matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) ||
+            divisor.sge(leastTile));
+  });
+}
+
 static bool hasFunctions(Region &score) {
   return score
       .walk([](Operation *inner) {
@@ -219,6 +236,7 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   largeBlocks = rows != 0 && !smallBlocks;
   blockQueries = std::gcd(rows, 2 * kBlock);
   blockKeys = std::gcd(columns, kBlock);
+  divides = dividesPositions(mask);
   // Of a block there is one read.
   maskReadsKeys = rows == 0 && readsPerKey(mask, kNumMaskArgs - 1);
 

@@ -23,6 +23,9 @@ struct ScheduleFacts {
   /// of 128; whether it is one, for queries and keys; what of it divides 256
   /// queries, and 128 keys.
   int64_t smallBlocks = 0, largeBlocks = 0, blockQueries = 256, blockKeys = 128;
+  /// Whether the mask divides something of positions by a number of the call,
+  /// or a constant that may be the size of tiles.
+  int64_t divides = 0;
   /// Whether the mask reads a capture for each key, but not by blocks.
   int64_t maskReadsKeys = 0;
   /// Whether the score is a bias in the product; reads a capture for each key;
@@ -64,6 +67,7 @@ struct ScheduleFacts {
     visit(Name("large_blocks"), facts.largeBlocks);
     visit(Name("block_queries"), facts.blockQueries);
     visit(Name("block_keys"), facts.blockKeys);
+    visit(Name("divides"), facts.divides);
     visit(Name("mask_reads_keys"), facts.maskReadsKeys);
     visit(Name("bias"), facts.bias);
     visit(Name("score_reads_keys"), facts.scoreReadsKeys);
