@@ -25,6 +25,7 @@ func.func @causal(%q: !t) -> !t {
 // CHECK: for any strides:
 // CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} zigzag{{.*}} spill_bytes = 96
 // CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 3, zigzag
+// CHECK-NEXT: last resort: {{.*}}tile_m = 192, tile_n = 64, {{.*}} zigzag
 // CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 func.func @documents(%q: !t, %ids: tensor<?xi32>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
@@ -204,4 +205,38 @@ func.func @by_keys(%q: !t) -> !t {
     attn.yield %p : i1
   }
   return %r : !t
+}
+
+// -----
+
+// A mask of the query alone leaves out less than documents do; one that divides
+// by a number of the call, as a strided one, has parts of any size.
+
+!t = tensor<2x8x?x64xbf16>
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} zigzag
+// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 3, zigzag
+func.func @rows_and_strided(%q: !t, %rows: tensor<?xi1>, %n: index) -> !t {
+  %o = attn.attention
+      ins(%q, %q, %q : !t, !t, !t)
+      captures(%rows : tensor<?xi1>)
+      outs(%q : !t)
+      mask(%b, %h, %i, %j, %r) {
+        %p = tensor.extract %r[%i] : tensor<?xi1>
+        attn.yield %p : i1
+      }
+  %s = attn.attention
+      ins(%o, %q, %q : !t, !t, !t)
+      captures(%n : index)
+      outs(%q : !t)
+      mask(%b, %h, %i, %j, %nn) {
+        %c0 = arith.constant 0 : index
+        %d = arith.subi %i, %j : index
+        %e = arith.remsi %d, %nn : index
+        %p = arith.cmpi eq, %e, %c0 : index
+        attn.yield %p : i1
+      }
+  return %s : !t
 }
