@@ -254,9 +254,11 @@ class Variants(Case):
             numpy.ascontiguousarray(x.swapaxes(1, 2)) for x in (self.q, self.k, self.v)
         )
         o, lse = attn.attention(
-            q, k, v, self.bias, causal, layout="bshd", return_lse=True
+            q, k, v, self.bias, causal, layout="bshd", scale=0.7, return_lse=True
         )
-        expected = cases.reference(numpy, self.q, self.k, self.v, self.bias, causal)
+        expected = cases.reference(
+            numpy, self.q, self.k, self.v, self.bias, causal, scale=0.7
+        )
         numpy.testing.assert_allclose(
             o.swapaxes(1, 2), expected[0], rtol=1e-4, atol=2e-5
         )

@@ -324,8 +324,6 @@ def _text(program, variant, names, types):
         out_types.append(lse)
     values = ["%o", "%lse"][: len(outs)]
     text = [f"  {', '.join(values)} = attn.attention"]
-    if variant.layout != "bhsd":
-        text.append(f" layout({variant.layout})")
     score = program.score
     if variant.scale == "runtime" or program.dropout is not None:
         score = score or Region("FIIII", (), 0)
@@ -333,6 +331,8 @@ def _text(program, variant, names, types):
         text.append(" scale 1.000000e+00")
     elif variant.scale is not None:
         text.append(f" scale {float(variant.scale):.17e}")
+    if variant.layout != "bhsd":
+        text.append(f" layout({variant.layout})")
     text.append(f"\n      ins(%q, %k, %v : {q}, {k}, {v})")
     if names:
         text.append(f"\n      captures({', '.join(names)} : {', '.join(types)})")
