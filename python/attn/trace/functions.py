@@ -41,7 +41,8 @@ def operand(recorder, value, position=None, positive=False):
     if isinstance(value, proxy.Traced):
         if value._recorder is not recorder:
             raise proxy.escaped()
-        return value
+        # An array of JAX without dimensions is held until it is a number.
+        return value if value.shape or type(value) is proxy.Scalar else value._at(())
     if isinstance(value, (bool, int, float)) and type(value).__module__ != "numpy":
         kind = next(k for k in (bool, int, float) if isinstance(value, k))
         return proxy.Scalar(recorder, recorder.number(kind(value), position, positive))
@@ -71,7 +72,8 @@ def _number(value):
             f"expects traced values, tensors and numbers, but got {type(value).__name__}"
         )
     is_here = type(value).__module__ == "numpy" or (
-        getattr(getattr(value, "device", None), "type", None) == "cpu"
+        not proxy.is_jax(value)
+        and getattr(getattr(value, "device", None), "type", None) == "cpu"
         and not value.requires_grad
         and not _is_batched(value)
     )
@@ -203,7 +205,11 @@ def call(recorder, name, args, kwargs, self=None, family=""):
             for x in flatten((args, list(kwargs.values())))
             if isinstance(x, proxy.Table)
         )
-        module = sys.modules[type(table._tensor).__module__.partition(".")[0]]
+        module = sys.modules[
+            "jax.numpy"
+            if proxy.is_jax(table._tensor)
+            else type(table._tensor).__module__.partition(".")[0]
+        ]
         function = getattr(module, name, None)
         if function is not None:
             return proxy.hold(recorder, function(*real(args), **real(kwargs)))

@@ -533,10 +533,19 @@ def has_traced(value):
     return False
 
 
+def is_jax(value):
+    """Whether this is an array of JAX, or stands for one while JAX traces."""
+    return type(value).__module__.startswith("jax") and isinstance(
+        value, sys.modules["jax"].Array
+    )
+
+
 def is_array(value):
     """Whether this is a tensor that reads itself at what it takes for indices,
     and so has to be replaced by a Table; PyTorch's ask us."""
     module = type(value).__module__
+    if module.startswith("jax"):
+        return is_jax(value)
     if module == "numpy":
         return hasattr(value, "shape") and value.shape != ()
     if isinstance(value, (memoryview, Bitcast)):

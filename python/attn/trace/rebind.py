@@ -83,7 +83,9 @@ class Rebinder:
                 parts = _parts[type(value)] = _parts_of(value)
             if parts is None or id(value) in seen or len(seen) > _MOST_VISITED:
                 continue
-            if parts is _of_array and is_array(value):
+            if parts in (_of_array, _of_jax) and is_array(value):
+                return True
+            if parts in _MAYBE_JAX and _is_jax(value):
                 return True
             if parts is _of_generator:
                 raise _Draws(None)
@@ -93,16 +95,28 @@ class Rebinder:
 
     def replace(self, value):
         """What a traced function sees instead of a value."""
-        if type(value) in _PLAIN:
+        if type(value) in _PLAIN and type(value) is not types.ModuleType:
             return value
         if is_array(value):
             return hold(self.recorder, value)
+        if "jax" in sys.modules and _is_jax(value):
+            return self._replace_jax(value)
+        if type(value) is types.ModuleType:
+            return value
         found = self._new.get(id(value))
         if found is None:
             # Kept, as otherwise another object could get its id.
             self._kept.append(value)
             found = self._new[id(value)] = self._replace(value)
         return found
+
+    def _replace_jax(self, value):
+        from . import jax_mode
+
+        inner = jax_mode.wrapped(value)
+        if inner is not None:
+            return self.replace(inner)
+        return jax_mode.stand_in(self.recorder, value)
 
     def _replace(self, value):
         if isinstance(value, types.FunctionType):
@@ -257,6 +271,33 @@ def _of_generator(value):
     return []
 
 
+def _of_module(value):
+    return []
+
+
+def _of_jax(value):
+    """An array of JAX, or one of its functions."""
+    return []
+
+
+def _is_jax(value):
+    """Whether this is a module or a function of JAX, or one of the user's that JAX
+    has wrapped."""
+    kind = type(value)
+    is_of_jax = kind.__module__.startswith("jax")
+    if not is_of_jax and kind not in (types.ModuleType, types.FunctionType):
+        return False
+    name = value.__name__ if kind is types.ModuleType else value.__module__
+    if not is_of_jax and (name or "").partition(".")[0] != "jax":
+        return False
+    from . import jax_mode
+
+    return jax_mode.is_own(value) or jax_mode.wrapped(value) is not None
+
+
+_MAYBE_JAX = (_of_module, _of_function, _of_jax)
+
+
 _CONTAINERS = [
     (types.FunctionType, _of_function),
     (functools.partial, lambda x: [x.func, *x.args, *x.keywords.values()]),
@@ -271,8 +312,12 @@ _unknown = object()
 
 def _parts_of(value):
     kind = type(value)
+    if kind is types.ModuleType:
+        return _of_module
     if kind in _PLAIN:
         return None
+    if kind.__module__.startswith("jax") and not issubclass(kind, type):
+        return _of_jax
     if _is_generator(kind):
         return _of_generator
     if kind.__module__ == "numpy" or issubclass(kind, (memoryview, Bitcast)):

@@ -124,6 +124,10 @@ def _describe(tensor):
         if name is None:
             name = _dtype_names[dtype] = str(dtype)[6:]
         return name, tuple(tensor.shape), tensor.stride(), address
+    if module.startswith("jax"):
+        from .jax_mode import describe
+
+        return describe(tensor)
     view = _view(tensor, "a captured tensor")
     strides = view.strides
     if strides is None:
