@@ -55,7 +55,7 @@ if [ -z "$fast" ] && [ "$wants_torch" ] &&
   "$python" scripts/torch-cpu
 fi
 if [ -z "$fast" ] && [ "$wants_torch" ]; then
-  step "clients of PyTorch"
+  step "clients"
   scripts/clients
 fi
 

@@ -67,6 +67,7 @@ info = f"attn-{version}.dist-info"
     f"Metadata-Version: 2.1\nName: attn\nVersion: {version}\n"
     "Summary: A compiler for attention kernels\nRequires-Python: >=3.10\n"
     "Provides-Extra: torch\nRequires-Dist: torch>=2.9; extra == 'torch'\n"
+    "Provides-Extra: jax\nRequires-Dist: jax>=0.8; extra == 'jax'\n"
     "Provides-Extra: numpy\nRequires-Dist: numpy; extra == 'numpy'\n"
 )
 (files / info / "WHEEL").write_text(

@@ -80,6 +80,18 @@ if os.path.exists(
 ):
     config.available_features.add("torch")
 
+# That of the system, or what scripts/clients has installed.
+if os.path.exists(
+    os.path.join(config.attn_src_root, "build", "jax", "attn-installed")
+) or not subprocess.call(
+    [
+        config.python,
+        "-c",
+        "import importlib.util as u; raise SystemExit(not u.find_spec('jax'))",
+    ]
+):
+    config.available_features.add("jax")
+
 # Kernels for a GPU are compiled to machine code where the tools are there:
 # those of LLVM, with its NVPTX target, and the assembler of CUDA.
 path = config.environment["PATH"]

@@ -15,11 +15,18 @@ import sys
 import tempfile
 import unittest
 
+from jax_case import jax
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CLIENTS = ROOT / "build" / "clients"
-MODULES = "attn", "attn.trace", "attn.torch"
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+MODULES = "attn", "attn.trace", "attn.torch", "attn.jax"
+# The program of a user, the package that it is for, modules that it uses, and an
+# error that a checker finds.
+PROGRAMS = (
+    ("typed.py", "torch", MODULES[:3], "number: int = flex_attention(q, q, q)"),
+    ("typed_jax.py", "jax", MODULES[3:], "number: int = flex_attention(q, q, q)"),
+)
 
 
 def checker():
@@ -31,6 +38,13 @@ def checker():
         if shutil.which(name):
             return [name], {}
     return None
+
+
+def is_there(name):
+    """Whether there is the package that one of ours is for."""
+    if name == "jax":
+        return jax is not None
+    return name != "torch" or importlib.util.find_spec("torch") is not None
 
 
 def parameters_of(function):
@@ -83,7 +97,7 @@ class Stubs(unittest.TestCase):
 
     def test_as_the_names_are(self):
         for name in MODULES:
-            if name == "attn.torch" and not HAS_TORCH:
+            if not is_there(name.rpartition(".")[2]):
                 continue
             module = importlib.import_module(name)
             path = pathlib.Path(module.__file__).with_suffix(".pyi")
@@ -98,16 +112,20 @@ class Stubs(unittest.TestCase):
             self.assertEqual(set(module.__all__) - declared, set())
         self.assertTrue((ROOT / "python/attn/py.typed").exists())
 
-    @unittest.skipIf(checker() is None or not HAS_TORCH, "needs a pyright and PyTorch")
+    @unittest.skipIf(checker() is None, "needs a pyright")
     def test_strict(self):
-        import torch
+        for program, package, modules, wrong in PROGRAMS:
+            if is_there(package):
+                with self.subTest(program):
+                    self.check_strict(program, package, modules, wrong)
 
+    def check_strict(self, program, package, modules, wrong):
         command, environment = checker()
-        files = [ROOT / "python" / name.replace(".", "/") for name in MODULES]
+        files = [ROOT / "python" / name.replace(".", "/") for name in modules]
         files = [str(x / "__init__.pyi") for x in files]
-        paths = [str(ROOT / "python"), str(pathlib.Path(torch.__path__[0]).parent)]
-        program = (HERE / "Inputs" / "typed.py").read_text()
-        wrong = "\nnumber: int = flex_attention(q, q, q)\n"
+        there = importlib.import_module(package).__path__[0]
+        paths = [str(ROOT / "python"), str(pathlib.Path(there).parent)]
+        program = (HERE / "Inputs" / program).read_text()
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "typed.py")
             config = pathlib.Path(folder, "pyrightconfig.json")
@@ -117,15 +135,18 @@ class Stubs(unittest.TestCase):
                 "extraPaths": paths,
             }
             config.write_text(json.dumps(options))
-            for text, errors in (program, 0), (program + wrong, 1):
-                file.write_text(text)
-                found = subprocess.run(
-                    [*command, "-p", config],
-                    env={**os.environ, **environment},
-                    capture_output=True,
-                    text=True,
-                )
-                self.assertIn(f"{errors} error", found.stdout, found.stderr)
+            # It finds this error, and no other.
+            file.write_text(f"{program}\n{wrong}\n")
+            found = subprocess.run(
+                [*command, "-p", config],
+                env={**os.environ, **environment},
+                capture_output=True,
+                text=True,
+            )
+            said = found.stdout + found.stderr
+            line = program.count("\n") + 2
+            self.assertRegex(said, rf"typed.py:{line}:\d+ - error")
+            self.assertRegex(said, r"(?m)^1 error,")
 
 
 if __name__ == "__main__":

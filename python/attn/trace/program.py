@@ -145,6 +145,14 @@ class Program:
         ops = self.mask.ops if self.mask else ()
         return tuple(sorted({op[1] for op in ops if op[0] == "load"}))
 
+    def scored_captures(self):
+        """The numbers of the captures that the score depends on."""
+        if self.score is None:
+            return ()
+        used, first = _reachable(self.score), len(self.score.arguments)
+        ops = [op for n, op in enumerate(self.score.ops) if first + n in used]
+        return tuple(sorted({op[1] for op in ops if op[0] == "load"}))
+
     def arguments(self, variant=None):
         """What a kernel takes after q, k and v: captures, then scalars. Not the
         scale, where that is an input."""
