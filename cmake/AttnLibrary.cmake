@@ -14,6 +14,7 @@
 # By default a library sees MLIR and uses the shared precompiled header.
 #   LLVM_ONLY   it sees LLVM, and no MLIR, and gets no precompiled header
 #   PLAIN       it sees neither
+#   PCH name    it uses that precompiled header, a target of attn_add_pch
 #
 # No library names an MLIR or LLVM library: those come from attn_mlir and
 # attn_llvm (cmake/AttnMLIR.cmake), one place for both kinds of linkage.
@@ -40,41 +41,54 @@
 
 include(GNUInstallDirs)
 
-# The precompiled header: what most of our files include, and what is slow to
-# parse. NVVM and other headers of a few files stay out of it.
+# Precompiled headers: what most of our files include, and what is slow to
+# parse. A second one serves the libraries between the Hopper dialect and NVVM,
+# whose operations take 15 seconds to parse; a target names it by PCH.
+set(ATTN_PCH_HEADERS
+  <mlir/Analysis/DataFlowFramework.h>
+  <mlir/Conversion/LLVMCommon/TypeConverter.h>
+  <mlir/Dialect/Affine/IR/AffineOps.h>
+  <mlir/Dialect/Arith/IR/Arith.h>
+  <mlir/Dialect/Arith/Utils/Utils.h>
+  <mlir/Dialect/Bufferization/IR/Bufferization.h>
+  <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/Index/IR/IndexOps.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h>
+  <mlir/Dialect/Linalg/IR/Linalg.h>
+  <mlir/Dialect/Math/IR/Math.h>
+  <mlir/Dialect/MemRef/IR/MemRef.h>
+  <mlir/Dialect/SCF/IR/SCF.h>
+  <mlir/Dialect/Tensor/IR/Tensor.h>
+  <mlir/Dialect/Utils/StaticValueUtils.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h>
+  <mlir/IR/PatternMatch.h>
+  <mlir/Interfaces/DestinationStyleOpInterface.h>
+  <mlir/Interfaces/TilingInterface.h>
+  <mlir/Pass/Pass.h>
+  <mlir/Pass/PassManager.h>
+  <mlir/Transforms/DialectConversion.h>
+  <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+set(ATTN_HOPPER_PCH_HEADERS
+  ${ATTN_PCH_HEADERS}
+  <mlir/Dialect/GPU/IR/GPUDialect.h>
+  <mlir/Dialect/LLVMIR/NVVMDialect.h>
+  <attn/Dialect/Hopper/IR/Hopper.h>)
+
+function(attn_add_pch name)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/${name}.cpp CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/pch/${name}.cpp)
+  target_link_libraries(${name} PRIVATE attn_mlir attn_headers)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+endfunction()
 if(ATTN_USE_PCH)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/AttnPCH.cpp CONTENT "")
-  add_library(attn_pch OBJECT ${CMAKE_BINARY_DIR}/pch/AttnPCH.cpp)
-  target_link_libraries(attn_pch PRIVATE attn_mlir attn_headers)
-  target_precompile_headers(attn_pch PRIVATE
-    <mlir/Analysis/DataFlowFramework.h>
-    <mlir/Conversion/LLVMCommon/TypeConverter.h>
-    <mlir/Dialect/Affine/IR/AffineOps.h>
-    <mlir/Dialect/Arith/IR/Arith.h>
-    <mlir/Dialect/Arith/Utils/Utils.h>
-    <mlir/Dialect/Bufferization/IR/Bufferization.h>
-    <mlir/Dialect/Func/IR/FuncOps.h>
-    <mlir/Dialect/Index/IR/IndexOps.h>
-    <mlir/Dialect/LLVMIR/LLVMDialect.h>
-    <mlir/Dialect/Linalg/IR/Linalg.h>
-    <mlir/Dialect/Math/IR/Math.h>
-    <mlir/Dialect/MemRef/IR/MemRef.h>
-    <mlir/Dialect/SCF/IR/SCF.h>
-    <mlir/Dialect/Tensor/IR/Tensor.h>
-    <mlir/Dialect/Utils/StaticValueUtils.h>
-    <mlir/Dialect/Vector/IR/VectorOps.h>
-    <mlir/IR/PatternMatch.h>
-    <mlir/Interfaces/DestinationStyleOpInterface.h>
-    <mlir/Interfaces/TilingInterface.h>
-    <mlir/Pass/Pass.h>
-    <mlir/Pass/PassManager.h>
-    <mlir/Transforms/DialectConversion.h>
-    <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+  attn_add_pch(attn_pch ${ATTN_PCH_HEADERS})
+  attn_add_pch(attn_hopper_pch ${ATTN_HOPPER_PCH_HEADERS})
+  add_dependencies(attn_hopper_pch AttnOpsIncGen HopperOpsIncGen)
 endif()
 
 # Sets what all kinds of target have in common.
 function(attn_configure_target name)
-  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "" "LINK_LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "PCH" "LINK_LIBS;DEPENDS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR
       "target ${name} has unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
@@ -98,7 +112,10 @@ function(attn_configure_target name)
       add_dependencies(${name} AttnOpsIncGen)
     endif()
     if(ATTN_USE_PCH)
-      target_precompile_headers(${name} REUSE_FROM attn_pch)
+      if(NOT ARG_PCH)
+        set(ARG_PCH attn_pch)
+      endif()
+      target_precompile_headers(${name} REUSE_FROM ${ARG_PCH})
     endif()
   endif()
   if(ARG_DEPENDS)
@@ -107,8 +124,8 @@ function(attn_configure_target name)
 endfunction()
 
 function(attn_add_library name)
-  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "" "SOURCES;LINK_LIBS;DEPENDS"
-                        ${ARGN})
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "PCH"
+                        "SOURCES;LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   attn_forward_arguments(forward)
   attn_configure_target(${name} ${forward})
@@ -212,7 +229,7 @@ macro(attn_forward_arguments result)
       list(APPEND ${result} ${flag})
     endif()
   endforeach()
-  foreach(key LINK_LIBS DEPENDS)
+  foreach(key PCH LINK_LIBS DEPENDS)
     if(ARG_${key})
       list(APPEND ${result} ${key} ${ARG_${key}})
     endif()
