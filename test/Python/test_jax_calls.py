@@ -5,6 +5,7 @@ XLA calls."""
 import pathlib
 import shutil
 import subprocess
+import types
 import unittest
 
 from jax_case import Case, causal, jax, numpy, qkv, squares
@@ -131,6 +132,17 @@ class Errors(Case):
         # It says so in a function that JAX traces, too.
         with self.assertRaisesRegex(attn.TraceError, "a branch depends"):
             jax.jit(lambda q: flex_attention(q, q, q, mask_mod=branches))(self.q)
+        hidden = types.ModuleType("hidden")
+        hidden.table = jnp.ones(9)
+
+        def inside(s, *_):
+            import jax.numpy as within
+
+            return within.tanh(s)
+
+        text = r"test_jax_calls.py:\d+: JAX takes no traced value here"
+        self.fails(attn.TraceError, text, inside)
+        self.fails(attn.TraceError, text, lambda s, b, h, i, j: s + hidden.table[i])
         self.fails(attn.TraceError, "got uint32", lambda s, b, h, i, j: s + words[i])
         self.fails(attn.TraceError, "dtype key", lambda s, b, h, i, j: s + keys[i])
         self.fails(attn.TraceError, "jax.numpy.cumsum has no", lambda s, *_: jnp.cumsum(s))

@@ -18,7 +18,7 @@ import sys
 
 from . import arrays, library  # noqa: F401 (they define functions)
 from . import functions as calls
-from .errors import ArityError, ResultError, TraceError
+from .errors import ArityError, ResultError, TraceError, from_jax
 from .listing import write_log
 from .ops import NAMES
 from .program import Program, Region, Variant
@@ -110,10 +110,12 @@ def _run(function, recorder, name):
     traced = rebind(function, recorder)
     try:
         result = traced(*values)
+    except IndexError as error:
+        raise from_jax(error) or error
     except TypeError as error:
         # Of the call itself, and not of what the function does.
         if isinstance(error, TraceError) or error.__traceback__.tb_next is not None:
-            raise
+            raise from_jax(error) or error
         names = ("score, " if name == "score_mod" else "") + "b, h, q_idx, kv_idx"
         text = f"expects {name}({names}): {error}"
         raise at_definition(function, text, ArityError) from error

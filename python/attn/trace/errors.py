@@ -74,6 +74,33 @@ _HINTS = (
 )
 
 
+def from_jax(error):
+    """An error of JAX about a traced value, as one of the trace; or None."""
+    if isinstance(error, Error) or not re.search(r"<traced |attn\.trace\.", str(error)):
+        return None
+    # JAX leaves its frames out of tracebacks at times, and says so.
+    is_of_jax = any("JAX" in note for note in getattr(error, "__notes__", ()))
+    found, step = None, error.__traceback__
+    while step is not None:
+        module = step.tb_frame.f_globals.get("__name__") or ""
+        is_of_jax |= module.partition(".")[0] == "jax"
+        if not is_library(module):
+            found = step
+        step = step.tb_next
+    if found is None or not is_of_jax:
+        return None
+    code = found.tb_frame.f_code
+    made = TraceError(
+        f"{code.co_filename}:{found.tb_lineno}: JAX takes no traced value here: wrap an"
+        " array that the trace has not found in attn.trace.capture(array), and import"
+        " functions of JAX outside of the function",
+        frame=False,
+    )
+    made.filename, made.lineno = code.co_filename, found.tb_lineno
+    made.__cause__ = error
+    return made
+
+
 def branch_error():
     """For a traced value where Python wants to know whether it is true."""
     frame = user_frame()
