@@ -40,6 +40,7 @@ void mlir::attn::buildTensorStage(OpPassManager &pm,
   pm.addPass(createConvertElementwiseToLinalgPass());
   pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
+  pm.addPass(createAttnJoinProductsPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
   pm.addPass(createAttnCheckListsPass());

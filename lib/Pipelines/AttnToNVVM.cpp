@@ -29,6 +29,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createAttnShapeFunctionPass());
   // Attentions that are the same are one launch.
   pm.addPass(createCSEPass());
+  pm.addPass(createAttnJoinProductsPass());
   pm.addPass(createAttnHopperElementLoopsPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);

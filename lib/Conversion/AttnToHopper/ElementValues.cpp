@@ -180,8 +180,13 @@ FailureOr<Value> ElementEmitter::compute(Value tensor, ValueRange indices) {
   Location loc = tensor.getLoc();
   if (!isComputedByElement(tensor)) {
     Operation *op = tensor.getDefiningOp();
-    if (op &&
-        !isa<AttentionLikeOpInterface, scf::ForallOp, tensor::EmptyOp>(op))
+    // What nobody has written may be anything.
+    if (isa_and_present<tensor::EmptyOp>(op))
+      return arith::ConstantOp::create(
+                 builder, loc,
+                 builder.getZeroAttr(getElementTypeOrSelf(tensor.getType())))
+          .getResult();
+    if (op && !isa<AttentionLikeOpInterface, scf::ForallOp>(op))
       return FailureOr<Value>(
           op->emitError("expects around attentions for a GPU what computes "
                         "tensors element by element, but got '")
@@ -377,8 +382,15 @@ FailureOr<Value> ElementEmitter::getOfInsertion(tensor::InsertSliceOp op,
         builder, loc, isInside,
         arith::CmpIOp::create(builder, loc, predicate, x, y));
   };
+  SmallVector<OpFoldResult> whole = getExtents(builder, op.getDest());
   for (auto [dim, start] : llvm::enumerate(op.getMixedOffsets())) {
     OpFoldResult step = op.getMixedStrides()[dim];
+    if (isZeroInteger(start) && isOneInteger(step) &&
+        isEqualConstantIntOrValue(op.getMixedSizes()[dim], whole[dim])) {
+      if (!dropped.test(dim))
+        place.push_back(indices[dim]);
+      continue;
+    }
     SmallVector<OpFoldResult> operands = {indices[dim], step, start};
     Value distance = apply(loc, index - offset, operands);
     Value own = distance;

@@ -115,6 +115,56 @@ def AttnExpandScalarOpsPass : Pass<"attn-expand-scalar-ops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def AttnJoinProductsPass : Pass<"attn-join-products", "::mlir::ModuleOp"> {
+  let summary = "make products of captured rows a part of that of queries and keys";
+  let description = [{
+    A score that adds `sum_r a[.., i, .., r] * c[.., j, .., r]` to a multiple of what it is given, as decoupled position terms do, multiplies two rows for each pair. The rows become
+    further elements of queries and keys, which matrix instructions multiply:
+
+    ```
+    q' = [q, f * a],  k' = [k, c]     so that  scale * q'.k' = scale * q.k + (sum over r)
+    ```
+
+    The sum is a loop, or written out, of four elements or more; `a` is read at some of b, h and i, `c` at some of b, h and j. `f` is what the score multiplies the sum by, over what it multiplies its argument by, and over `scale`.
+    Where elements of queries are bf16 and `a`, `c` or `f * a` have more digits, they become the sum of three bf16, and the products of parts that f32 would hold are summed up: nothing is rounded that f32 does not round.
+    Queries and keys have 256 elements at most.
+
+    Keys and values that batches or heads share are copied for each, where `c` differs between them.
+
+    Of an `attn.attention_grad`, gradients of `a` and `c` are those of the elements that they have become, in the element type of `q`; where a capture has more digits, or is read elsewhere too, the sum stays in the score.
+
+    Before:
+
+    ```mlir
+    %o = attn.attention ins(%q, %k, %v : tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
+        captures(%a, %c : tensor<2x64x8xf32>, tensor<64x8xf32>) outs(%init : tensor<1x2x64x16xf32>)
+      score(%s, %b, %h, %i, %j, %x, %y) {
+        %sum = scf.for %r = %c0 to %c8 step %c1 iter_args(%t = %s) -> (f32) {
+          %xr = tensor.extract %x[%h, %i, %r] : tensor<2x64x8xf32>
+          %yr = tensor.extract %y[%j, %r] : tensor<64x8xf32>
+          %p = arith.mulf %xr, %yr : f32
+          %n = arith.addf %t, %p : f32
+          scf.yield %n : f32
+        }
+        attn.yield %sum : f32
+      }
+    ```
+
+    After:
+
+    ```mlir
+    %f = linalg.generic ... // 4 * a, as the scale is 1/4
+    %q2 = tensor.insert_slice %f into %q1[0, 0, 0, 16] [1, 2, 64, 8] [1, 1, 1, 1] : tensor<1x2x64x8xf32> into tensor<1x2x64x24xf32>
+    %k2 = ...
+    %o = attn.attention scale 2.500000e-01 ins(%q2, %k2, %v : tensor<1x2x64x24xf32>, tensor<1x2x64x24xf32>, tensor<1x2x64x16xf32>)
+        outs(%init : tensor<1x2x64x16xf32>)
+    ```
+
+    Errors: none.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
   let summary = "make explicit layouts of blocks a part of masks";
   let description = [{

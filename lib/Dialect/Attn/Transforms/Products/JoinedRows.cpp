@@ -1,0 +1,473 @@
+//===- JoinedRows.cpp - Captured rows as elements of queries --------------===//
+
+#include "JoinedRows.h"
+#include "../Gradients/Differentiate.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool mlir::attn::isDifferentiable(AttentionGradOp op, const RowProduct &product,
+                                  FloatType type) {
+  for (const CapturedRows &rows : {product.rows, product.columns}) {
+    int64_t number = rows.capture.getArgNumber() - kNumScoreArgs;
+    if (!op.getOutOf(kGradCapture + number))
+      continue;
+    // The gradient is rounded as those of q and k are.
+    auto own = cast<FloatType>(
+        cast<RankedTensorType>(rows.capture.getType()).getElementType());
+    if (own.getWidth() > type.getWidth() ||
+        product.rows.capture == product.columns.capture)
+      return false;
+    for (Operation *user : rows.capture.getUsers())
+      if (!isa<tensor::DimOp>(user) && !llvm::is_contained(product.reads, user))
+        return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static Value extend(OpBuilder &builder, Location loc, Value value,
+                    FloatType type) {
+  return value.getType() == type
+             ? value
+             : arith::ExtFOp::create(builder, loc, type, value);
+}
+
+static Value round(OpBuilder &builder, Location loc, Value value,
+                   FloatType type) {
+  return value.getType() == type
+             ? value
+             : arith::TruncFOp::create(builder, loc, type, value);
+}
+
+static Value createNumber(OpBuilder &builder, Location loc, FloatType type,
+                          double number) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getFloatAttr(type, number));
+}
+
+static Value createZeros(OpBuilder &builder, Location loc,
+                         ArrayRef<OpFoldResult> sizes, FloatType type) {
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
+  return linalg::FillOp::create(builder, loc,
+                                createNumber(builder, loc, type, 0), empty)
+      .getResult(0);
+}
+
+static Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
+  return value.getType() == type
+             ? value
+             : tensor::CastOp::create(builder, loc, type, value);
+}
+
+static Value roundTensor(OpBuilder &builder, Location loc, Value tensor,
+                         FloatType type) {
+  if (getElementTypeOrSelf(tensor.getType()) == type)
+    return tensor;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(sizes.size()));
+  SmallVector<utils::IteratorType> loops(sizes.size(),
+                                         utils::IteratorType::parallel);
+  auto rounded = linalg::GenericOp::create(
+      builder, loc, empty.getType(), tensor, empty, maps, loops,
+      [&](OpBuilder &inner, Location where, ValueRange arguments) {
+        linalg::YieldOp::create(inner, where,
+                                round(inner, where, arguments[0], type));
+      });
+  return rounded.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions
+//===----------------------------------------------------------------------===//
+
+JoinedRows::JoinedRows(OpBuilder &builder, AttentionLikeOpInterface op,
+                       ArrayRef<JoinedProduct> joined)
+    : builder(builder), op(op), loc(op.getLoc()), joined(joined),
+      type(cast<FloatType>(op.getQueryType().getElementType())),
+      accType(op.getAccumulatorType()) {
+  Layout ofQuery = op.getLayout(0), ofKey = op.getLayout(1);
+  auto areEqual = [&](unsigned query, unsigned key) {
+    int64_t extent = op.getQueryType().getDimSize(query);
+    return ShapedType::isStatic(extent) &&
+           extent == op.getKeyType().getDimSize(key);
+  };
+  for (const JoinedProduct &one : joined) {
+    const CapturedRows &columns = one.product.columns;
+    spreadsBatches |=
+        columns.reads(kBatchPosition) && !areEqual(ofQuery.b, ofKey.b);
+    spreadsHeads |=
+        columns.reads(kHeadPosition) && !areEqual(ofQuery.h, ofKey.h);
+  }
+}
+
+AffineExpr JoinedRows::getPlace(unsigned place, Layout layout) {
+  switch (place) {
+  case CapturedRows::kRowElement:
+    return builder.getAffineDimExpr(layout.d);
+  case kBatchPosition:
+    return builder.getAffineDimExpr(layout.b);
+  case kHeadPosition:
+    return builder.getAffineDimExpr(layout.h);
+  default:
+    return builder.getAffineDimExpr(layout.s);
+  }
+}
+
+/// Those of the gradient of joined queries or keys that are not of captures.
+Value JoinedRows::getOwnElements(Value gradient, End end) {
+  SmallVector<OpFoldResult> zeros(4, builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, gradient, zeros,
+                                        getSizes(end), ones);
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values that batches and heads share
+//===----------------------------------------------------------------------===//
+
+SmallVector<OpFoldResult> JoinedRows::getSizes(Value tensor, unsigned which) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  if (which == 0)
+    return sizes;
+  Layout own = op.getLayout(which), ofQuery = op.getLayout(0);
+  SmallVector<OpFoldResult> all =
+      tensor::getMixedSizes(builder, loc, op.getQuery());
+  if (spreadsBatches)
+    sizes[own.b] = all[ofQuery.b];
+  if (spreadsHeads)
+    sizes[own.h] = all[ofQuery.h];
+  return sizes;
+}
+
+/// How many batches, or heads, of the queries share one of `tensor`.
+static Value emitCopies(OpBuilder &builder, Location loc, Value query,
+                        unsigned queryDim, Value tensor, unsigned dim) {
+  Value all = builder.createOrFold<tensor::DimOp>(loc, query, queryDim);
+  Value own = builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
+  // No division by the extent of an empty tensor.
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  return arith::DivUIOp::create(builder, loc, all,
+                                arith::MaxUIOp::create(builder, loc, own, one));
+}
+
+Value JoinedRows::spread(Value tensor, unsigned which) {
+  if (!spreadsBatches && !spreadsHeads)
+    return tensor;
+  Layout layout = op.getLayout(which), ofQuery = op.getLayout(0);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, getSizes(tensor, which), type);
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+  auto copies = linalg::GenericOp::create(
+      builder, loc, empty.getType(), ValueRange(), empty,
+      builder.getMultiDimIdentityMap(4), loops,
+      [&](OpBuilder &inner, Location where, ValueRange) {
+        SmallVector<Value> place;
+        for (unsigned dim = 0; dim < 4; ++dim)
+          place.push_back(linalg::IndexOp::create(inner, where, dim));
+        auto share = [&](unsigned dim, unsigned queryDim) {
+          Value copies =
+              emitCopies(inner, where, op.getQuery(), queryDim, tensor, dim);
+          place[dim] = arith::DivUIOp::create(inner, where, place[dim], copies);
+        };
+        if (spreadsBatches)
+          share(layout.b, ofQuery.b);
+        if (spreadsHeads)
+          share(layout.h, ofQuery.h);
+        linalg::YieldOp::create(
+            inner, where,
+            tensor::ExtractOp::create(inner, where, tensor, place).getResult());
+      });
+  return copies.getResult(0);
+}
+
+/// Sums up what the copies of `tensor` have as gradients, of its elements
+/// alone.
+Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
+  Layout layout = op.getLayout(which), ofQuery = op.getLayout(0);
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, tensor), type);
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+  auto emit = [&](OpBuilder &inner, Location where, ValueRange) {
+    Value zero = arith::ConstantIndexOp::create(inner, where, 0);
+    Value one = arith::ConstantIndexOp::create(inner, where, 1);
+    Value copies[2];
+    for (bool isHead : {false, true})
+      copies[isHead] = (isHead ? spreadsHeads : spreadsBatches)
+                           ? emitCopies(inner, where, op.getQuery(),
+                                        isHead ? ofQuery.h : ofQuery.b, tensor,
+                                        isHead ? layout.h : layout.b)
+                           : one;
+    SmallVector<Value> start;
+    for (unsigned dim = 0; dim < 4; ++dim)
+      start.push_back(linalg::IndexOp::create(inner, where, dim));
+    for (bool isHead : {false, true}) {
+      Value &own = start[isHead ? layout.h : layout.b];
+      own = arith::MulIOp::create(inner, where, own, copies[isHead]);
+    }
+    Value none = createNumber(inner, where, accType, 0);
+    auto ofBatches =
+        scf::ForOp::create(inner, where, zero, copies[0], one, none);
+    OpBuilder first = OpBuilder::atBlockBegin(ofBatches.getBody());
+    auto ofHeads = scf::ForOp::create(first, where, zero, copies[1], one,
+                                      ofBatches.getRegionIterArg(0));
+    scf::YieldOp::create(first, where, ofHeads.getResult(0));
+    OpBuilder second = OpBuilder::atBlockBegin(ofHeads.getBody());
+    SmallVector<Value> place(start);
+    place[layout.b] = arith::AddIOp::create(second, where, place[layout.b],
+                                            ofBatches.getInductionVar());
+    place[layout.h] = arith::AddIOp::create(second, where, place[layout.h],
+                                            ofHeads.getInductionVar());
+    Value part = tensor::ExtractOp::create(second, where, gradient, place);
+    Value sum =
+        arith::AddFOp::create(second, where, ofHeads.getRegionIterArg(0),
+                              extend(second, where, part, accType));
+    scf::YieldOp::create(second, where, sum);
+    linalg::YieldOp::create(inner, where,
+                            round(inner, where, ofBatches.getResult(0), type));
+  };
+  return linalg::GenericOp::create(builder, loc, empty.getType(), ValueRange(),
+                                   empty, builder.getMultiDimIdentityMap(4),
+                                   loops, emit)
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Queries and keys
+//===----------------------------------------------------------------------===//
+
+/// A part of the elements of a capture, of the shape of `tensor` but for the
+/// number of elements.
+Value JoinedRows::emitPart(const JoinedProduct &one, End end, unsigned part) {
+  const CapturedRows &rows = getRows(one, end);
+  Layout layout = getLayout(end);
+  SmallVector<OpFoldResult> sizes = getSizes(end);
+  sizes[layout.d] = builder.getIndexAttr(one.product.length);
+  SmallVector<OpFoldResult> offsets, own;
+  SmallVector<AffineExpr> places;
+  for (unsigned place : rows.places) {
+    AffineExpr expr = places.emplace_back(getPlace(place, layout));
+    own.push_back(sizes[cast<AffineDimExpr>(expr).getPosition()]);
+    offsets.push_back(builder.getIndexAttr(
+        place == CapturedRows::kRowElement ? one.product.first : 0));
+  }
+  SmallVector<OpFoldResult> ones(own.size(), builder.getIndexAttr(1));
+  Value slice = tensor::ExtractSliceOp::create(
+      builder, loc, end == kRows ? one.rows : one.columns, offsets, own, ones);
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
+  AffineMap maps[] = {AffineMap::get(4, 0, places, builder.getContext()),
+                      builder.getMultiDimIdentityMap(4)};
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+  double factor = end == kRows ? one.factor : 1;
+  auto emit = [&](OpBuilder &inner, Location where, ValueRange arguments) {
+    Value value = extend(inner, where, arguments[0], accType);
+    if (factor != 1)
+      value = arith::MulFOp::create(
+          inner, where, value, createNumber(inner, where, accType, factor));
+    for (unsigned before = 0; before < part; ++before) {
+      Value high = round(inner, where, value, type);
+      Value rest = arith::SubFOp::create(inner, where, value,
+                                         extend(inner, where, high, accType));
+      // Infinity has no rest.
+      Value isNumber = arith::CmpFOp::create(
+          inner, where, arith::CmpFPredicate::ORD, rest, rest);
+      value = arith::SelectOp::create(inner, where, isNumber, rest,
+                                      createNumber(inner, where, accType, 0));
+    }
+    linalg::YieldOp::create(inner, where, round(inner, where, value, type));
+  };
+  return linalg::GenericOp::create(builder, loc, empty.getType(), slice, empty,
+                                   maps, loops, emit)
+      .getResult(0);
+}
+
+/// `tensor` with the elements that products add behind its own.
+Value JoinedRows::join(Value tensor, End end) {
+  Layout layout = getLayout(end);
+  SmallVector<OpFoldResult> sizes = getSizes(end);
+  int64_t elements = op.getQueryKeyDim();
+  SmallVector<Value> pieces = {tensor};
+  SmallVector<int64_t> lengths = {elements};
+  for (const JoinedProduct &one : joined)
+    for (auto [row, column] : one.pairs) {
+      pieces.push_back(emitPart(one, end, end == kRows ? row : column));
+      lengths.push_back(one.product.length);
+    }
+  sizes[layout.d] = builder.getIndexAttr(llvm::sum_of(lengths));
+  Value all = tensor::EmptyOp::create(builder, loc, sizes, type);
+  SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
+  int64_t start = 0;
+  for (auto [piece, length] : llvm::zip_equal(pieces, lengths)) {
+    SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0));
+    offsets[layout.d] = builder.getIndexAttr(start);
+    sizes[layout.d] = builder.getIndexAttr(length);
+    all = tensor::InsertSliceOp::create(builder, loc, piece, all, offsets,
+                                        sizes, ones);
+    start += length;
+  }
+  return all;
+}
+
+Value JoinedRows::joinQuery() { return join(op.getQuery(), kRows); }
+
+Value JoinedRows::joinKey() { return join(spread(op.getKey(), 1), kColumns); }
+
+Value JoinedRows::spreadValue() { return spread(op.getValue(), 2); }
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// The gradient of a capture, of that of joined queries or keys, in which the
+/// product has the elements from `start` on.
+Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
+                                      Value gradient, int64_t start) {
+  const CapturedRows &rows = getRows(one, end);
+  Layout layout = getLayout(end);
+  int64_t length = one.product.length;
+  SmallVector<OpFoldResult> sizes = getSizes(end);
+  sizes[layout.d] = builder.getIndexAttr(length);
+  SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
+  // Those that are multiplied by all of the other's parts.
+  SmallVector<Value> parts;
+  SmallVector<AffineMap> maps;
+  for (auto [number, pair] : llvm::enumerate(one.pairs)) {
+    if ((end == kRows ? pair.first : pair.second) != 0)
+      continue;
+    SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0));
+    offsets[layout.d] = builder.getIndexAttr(start + number * length);
+    parts.push_back(tensor::ExtractSliceOp::create(builder, loc, gradient,
+                                                   offsets, sizes, ones));
+    maps.push_back(builder.getMultiDimIdentityMap(4));
+  }
+  SmallVector<AffineExpr> places;
+  SmallVector<OpFoldResult> own, offsets;
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::reduction);
+  for (unsigned place : rows.places) {
+    AffineExpr expr = places.emplace_back(getPlace(place, layout));
+    unsigned dim = cast<AffineDimExpr>(expr).getPosition();
+    loops[dim] = utils::IteratorType::parallel;
+    own.push_back(sizes[dim]);
+    offsets.push_back(builder.getIndexAttr(
+        place == CapturedRows::kRowElement ? one.product.first : 0));
+  }
+  maps.push_back(AffineMap::get(4, 0, places, builder.getContext()));
+  double factor = end == kRows ? one.factor : 1;
+  Value zeros = createZeros(builder, loc, own, accType);
+  auto sums = linalg::GenericOp::create(
+      builder, loc, zeros.getType(), parts, zeros, maps, loops,
+      [&](OpBuilder &inner, Location where, ValueRange arguments) {
+        Value sum;
+        for (Value part : arguments.drop_back()) {
+          Value next = extend(inner, where, part, accType);
+          sum = sum ? arith::AddFOp::create(inner, where, sum, next) : next;
+        }
+        if (factor != 1)
+          sum = arith::MulFOp::create(
+              inner, where, sum, createNumber(inner, where, accType, factor));
+        sum = arith::AddFOp::create(inner, where, arguments.back(), sum);
+        linalg::YieldOp::create(inner, where, sum);
+      });
+  Value capture = end == kRows ? one.rows : one.columns;
+  auto wanted = cast<RankedTensorType>(capture.getType());
+  Value result = roundTensor(builder, loc, sums.getResult(0),
+                             cast<FloatType>(wanted.getElementType()));
+  if (wanted.hasStaticShape() && result.getType() == wanted)
+    return result;
+  // Elements that nothing reads have no gradient.
+  SmallVector<OpFoldResult> steps(own.size(), builder.getIndexAttr(1));
+  Value all =
+      createZeros(builder, loc, tensor::getMixedSizes(builder, loc, capture),
+                  cast<FloatType>(wanted.getElementType()));
+  return castTo(builder, loc,
+                tensor::InsertSliceOp::create(builder, loc, result, all,
+                                              offsets, own, steps),
+                wanted);
+}
+
+FailureOr<SmallVector<Value>> JoinedRows::joinGradient(AttentionGradOp op) {
+  Value inputs[] = {joinQuery(), joinKey(), spreadValue()};
+  DenseMap<int64_t, std::pair<const JoinedProduct *, End>> ends;
+  for (const JoinedProduct &one : joined)
+    for (End end : {kRows, kColumns})
+      ends[kGradCapture + getRows(one, end).capture.getArgNumber() -
+           kNumScoreArgs] = {&one, end};
+
+  SmallVector<int64_t> wrt;
+  for (int64_t input : op.getWrt()) {
+    auto end = ends.find(input);
+    int64_t next = end == ends.end()             ? input
+                   : end->second.second == kRows ? kGradQuery
+                                                 : kGradKey;
+    if (!llvm::is_contained(wrt, next))
+      wrt.push_back(next);
+  }
+  llvm::sort(wrt);
+  SmallVector<Value> outs;
+  for (int64_t input : wrt) {
+    if (input >= kGradCapture) {
+      outs.push_back(op.getOutOf(input));
+      continue;
+    }
+    SmallVector<OpFoldResult> sizes = getSizes(op.getInput(input), input);
+    if (input != kGradValue)
+      sizes[op.getLayout(input).d] =
+          builder.getIndexAttr(cast<RankedTensorType>(inputs[input].getType())
+                                   .getDimSize(op.getLayout(input).d));
+    outs.push_back(tensor::EmptyOp::create(builder, loc, sizes, type));
+  }
+  auto gradient = AttentionGradOp::create(
+      builder, loc, ValueRange(outs).getTypes(), inputs[kGradQuery],
+      inputs[kGradKey], inputs[kGradValue], op.getOutput(), op.getLse(),
+      op.getOutputGrad(), op.getLseGrad(), op.getCaptures(),
+      op.getSparsityOperands(), op.getOffsets(), outs, wrt,
+      builder.getF64FloatAttr(op.getEffectiveScale()), op.getLayoutsAttr(),
+      op.getScheduleAttr(), op.getSparsityAttr(), op.getNondeterministic());
+  gradient->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  for (const JoinedProduct &one : joined)
+    removeRowProducts(one.product);
+  gradient.getScore().takeBody(op.getScore());
+  gradient.getMask().takeBody(op.getMask());
+  gradient.getTiles().takeBody(op.getTiles());
+  if (failed(differentiateScore(gradient)))
+    return failure();
+
+  auto getGradient = [&](int64_t input) {
+    return gradient.getResult(llvm::find(wrt, input) - wrt.begin());
+  };
+  SmallVector<Value> results;
+  for (auto [input, old] : llvm::zip_equal(op.getWrt(), op.getResults())) {
+    Value result;
+    if (auto end = ends.find(input); end != ends.end()) {
+      auto [one, which] = end->second;
+      int64_t start = op.getQueryKeyDim();
+      for (const JoinedProduct &before : joined) {
+        if (&before == one)
+          break;
+        start += before.pairs.size() * before.product.length;
+      }
+      result = emitCaptureGradient(
+          *one, which, getGradient(which == kRows ? kGradQuery : kGradKey),
+          start);
+    } else {
+      result = getGradient(input);
+      bool isSpread = (spreadsBatches || spreadsHeads) &&
+                      (input == kGradKey || input == kGradValue);
+      if (isSpread)
+        result = sumSpread(result, op.getInput(input), input);
+      else if (input == kGradQuery || input == kGradKey)
+        result = getOwnElements(result, End(input));
+    }
+    results.push_back(castTo(builder, loc, result, old.getType()));
+  }
+  return results;
+}
