@@ -166,6 +166,15 @@ class Values(Case):
         self.close(found, expected, 1e-6)
 
 
+    def test_without_jax(self):
+        """By attn.attention, which sees the memory of arrays."""
+        q, k, v = qkv(1, 2, 9, 8)
+        slopes = jnp.array([0.5, 2.0], "float32")
+        score = lambda s, b, h, i, j: jnp.tanh(s) * slopes[h]
+        found = attn.attention(q, k, v, score, causal, opt_level=0, target="cpu")
+        self.same(found, flex_attention(q, k, v, score, causal))
+
+
 class Gradients(Case):
     def setUp(self):
         super().setUp()

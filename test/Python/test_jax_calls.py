@@ -142,7 +142,8 @@ class Errors(Case):
 
         text = r"test_jax_calls.py:\d+: JAX takes no traced value here"
         self.fails(attn.TraceError, text, inside)
-        self.fails(attn.TraceError, text, lambda s, b, h, i, j: s + hidden.table[i])
+        if jax.__version_info__ >= (0, 10):  # others do not say what is wrong
+            self.fails(attn.TraceError, text, lambda s, b, h, i, j: s + hidden.table[i])
         self.fails(attn.TraceError, "got uint32", lambda s, b, h, i, j: s + words[i])
         self.fails(attn.TraceError, "dtype key", lambda s, b, h, i, j: s + keys[i])
         self.fails(attn.TraceError, "jax.numpy.cumsum has no", lambda s, *_: jnp.cumsum(s))
