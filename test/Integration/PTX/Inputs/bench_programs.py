@@ -54,19 +54,38 @@ def _get_lists(dim):
     }
 
 
+def _get_masks(number, variant):
+    """All masks of a plain attention, and one in turn of other scores: each score
+    and each mask is there for each dimension, and each pair of them for one."""
+    masks = list(variant.masks or variants.MASKS)
+    return masks if variant is variants.VARIANTS["none"] else [masks[number % len(masks)]]
+
+
 def get_programs(examples):
-    """Texts, and options of attn-run, by name."""
+    """Texts, and options of attn-run, by name. No text is there twice: patterns that
+    differ in what tensors hold are one program."""
+    programs = _get_all(examples)
+    known = set()
+    return {
+        name: program
+        for name, program in programs.items()
+        if not (str(program) in known or known.add(str(program)))
+    }
+
+
+def _get_all(examples):
     programs = {}
-    for dim in DIMS:
-        for name, variant in variants.VARIANTS.items():
-            for mask in variant.masks or variants.MASKS:
+    for number, dim in enumerate(DIMS):
+        for other, (name, variant) in enumerate(variants.VARIANTS.items()):
+            for mask in _get_masks(number + other, variant):
                 case = make_case(name, mask, dim)
                 programs[f"{name}-{mask}-{dim}"] = variants.program(case), []
         for name, pattern in sparsity.FAMILIES["masks"].items():
             case = make_case("none", name, dim)
             text = pattern.program(case, next(iter(pattern.forms)))
             programs[f"{name}-{dim}"] = text, []
-        programs |= _get_lists(dim)
+        if dim == 128:
+            programs |= _get_lists(dim)
         case = make_case("none", "global", dim)
         programs[f"global-{dim}"] = split_kv.program(case), []
         # Both a score and a mask that is found from data.
