@@ -214,9 +214,21 @@ Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
       Value &own = start[isHead ? layout.h : layout.b];
       own = arith::MulIOp::create(inner, where, own, copies[isHead]);
     }
-    Value none = createNumber(inner, where, accType, 0);
+    // Most often there is one, of which a GPU makes no sum.
+    Value isOne = arith::CmpIOp::create(
+        inner, where, arith::CmpIPredicate::eq,
+        arith::MulIOp::create(inner, where, copies[0], copies[1]), one);
+    auto branch = scf::IfOp::create(inner, where, TypeRange(accType), isOne,
+                                    /*withElseRegion=*/true);
+    OpBuilder single = branch.getThenBodyBuilder();
+    Value only = tensor::ExtractOp::create(single, where, gradient, start);
+    scf::YieldOp::create(single, where, extend(single, where, only, accType));
+
+    OpBuilder several = branch.getElseBodyBuilder();
+    Value none = createNumber(several, where, accType, 0);
     auto ofBatches =
-        scf::ForOp::create(inner, where, zero, copies[0], one, none);
+        scf::ForOp::create(several, where, zero, copies[0], one, none);
+    scf::YieldOp::create(several, where, ofBatches.getResult(0));
     OpBuilder first = OpBuilder::atBlockBegin(ofBatches.getBody());
     auto ofHeads = scf::ForOp::create(first, where, zero, copies[1], one,
                                       ofBatches.getRegionIterArg(0));
@@ -228,12 +240,12 @@ Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
     place[layout.h] = arith::AddIOp::create(second, where, place[layout.h],
                                             ofHeads.getInductionVar());
     Value part = tensor::ExtractOp::create(second, where, gradient, place);
-    Value sum =
-        arith::AddFOp::create(second, where, ofHeads.getRegionIterArg(0),
-                              extend(second, where, part, accType));
+    Value sum = arith::AddFOp::create(second, where,
+                                      ofHeads.getRegionIterArg(0),
+                                      extend(second, where, part, accType));
     scf::YieldOp::create(second, where, sum);
     linalg::YieldOp::create(inner, where,
-                            round(inner, where, ofBatches.getResult(0), type));
+                            round(inner, where, branch.getResult(0), type));
   };
   return linalg::GenericOp::create(builder, loc, empty.getType(), ValueRange(),
                                    empty, builder.getMultiDimIdentityMap(4),
