@@ -24,6 +24,8 @@ config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 # Nothing that other runs have kept decides a test.
 config.environment["ATTN_CACHE_DIR"] = "off"
 config.environment["ATTN_TUNING_DB"] = "off"
+# Of long lists of cases one in two is run; ATTN_TEST_SHARE=1 runs all.
+config.environment["ATTN_TEST_SHARE"] = os.environ.get("ATTN_TEST_SHARE", "2")
 # Nor does a GPU of this machine: there is no driver but the one that a test names.
 config.environment["ATTN_LIBCUDA"] = "/nonexistent"
 

@@ -165,7 +165,9 @@ def main():
             raise check.Mismatch("\n".join(problems))
 
     sys.exit(
-        shards.run("programs", list(programs), shard, check_program, check.Mismatch)
+        shards.run(
+            "programs", list(programs), shard, check_program, check.Mismatch, whole=True
+        )
     )
 
 

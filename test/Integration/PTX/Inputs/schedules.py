@@ -18,6 +18,7 @@ import sys
 
 import check
 import program
+import shards
 
 DIMS = range(8, 257, 8)
 # Where the queries', keys' and the values' dimension differ.
@@ -111,14 +112,14 @@ def compile_kernel(ptxas, stem, kind, query_dim, value_dim, schedule):
 
 def main():
     ptxas, directory = sys.argv[1:3]
-    shard, shards = (int(n) for n in sys.argv[3].split("/"))
+    number, count = (int(n) for n in sys.argv[3].split("/"))
     os.makedirs(directory, exist_ok=True)
     table = list_schedules(directory)
     # The table has something for each.
     missing = set(itertools.product(KINDS, DIMS)) - {row[:2] for row in table}
     if missing:
         sys.exit(f"expects schedules for {sorted(missing)}")
-    kernels = choose_kernels(table)[shard::shards]
+    kernels = shards.sample(choose_kernels(table)[number::count])
     failures = []
     for number, kernel in enumerate(kernels):
         try:

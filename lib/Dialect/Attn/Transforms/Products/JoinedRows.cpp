@@ -240,9 +240,9 @@ Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
     place[layout.h] = arith::AddIOp::create(second, where, place[layout.h],
                                             ofHeads.getInductionVar());
     Value part = tensor::ExtractOp::create(second, where, gradient, place);
-    Value sum = arith::AddFOp::create(second, where,
-                                      ofHeads.getRegionIterArg(0),
-                                      extend(second, where, part, accType));
+    Value sum =
+        arith::AddFOp::create(second, where, ofHeads.getRegionIterArg(0),
+                              extend(second, where, part, accType));
     scf::YieldOp::create(second, where, sum);
     linalg::YieldOp::create(inner, where,
                             round(inner, where, branch.getResult(0), type));
