@@ -127,7 +127,7 @@ def AttnJoinProductsPass : Pass<"attn-join-products", "::mlir::ModuleOp"> {
 
     The sum is a loop, or written out, of four elements or more; `a` is read at some of b, h and i, `c` at some of b, h and j. `f` is what the score multiplies the sum by, over what it multiplies its argument by, and over `scale`.
     Where elements of queries are bf16 and `a`, `c` or `f * a` have more digits, they become the sum of three bf16, and the products of parts that f32 would hold are summed up: nothing is rounded that f32 does not round.
-    Queries and keys have 256 elements at most.
+    Queries and keys have 256 elements at most, with zeros up to a multiple of 16 bytes.
 
     Keys and values that batches or heads share are copied for each, where `c` differs between them.
 

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -302,6 +303,8 @@ Value JoinedRows::emitPart(const JoinedProduct &one, End end, unsigned part) {
       .getResult(0);
 }
 
+static constexpr int64_t kRowAlignmentBits = 128;
+
 /// `tensor` with the elements that products add behind its own.
 Value JoinedRows::join(Value tensor, End end) {
   Layout layout = getLayout(end);
@@ -314,17 +317,25 @@ Value JoinedRows::join(Value tensor, End end) {
       pieces.push_back(emitPart(one, end, end == kRows ? row : column));
       lengths.push_back(one.product.length);
     }
-  sizes[layout.d] = builder.getIndexAttr(llvm::sum_of(lengths));
+  // Rows begin where 16 bytes do, as matrix instructions and their copies ask;
+  // products with the zeros behind them are 0.
+  int64_t length = llvm::sum_of(lengths);
+  int64_t whole = llvm::alignTo(length, kRowAlignmentBits / type.getWidth());
+  sizes[layout.d] = builder.getIndexAttr(whole);
   Value all = tensor::EmptyOp::create(builder, loc, sizes, type);
+  if (whole != length)
+    all = linalg::FillOp::create(builder, loc,
+                                 createNumber(builder, loc, type, 0), all)
+              .getResult(0);
   SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
   int64_t start = 0;
-  for (auto [piece, length] : llvm::zip_equal(pieces, lengths)) {
+  for (auto [piece, own] : llvm::zip_equal(pieces, lengths)) {
     SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0));
     offsets[layout.d] = builder.getIndexAttr(start);
-    sizes[layout.d] = builder.getIndexAttr(length);
+    sizes[layout.d] = builder.getIndexAttr(own);
     all = tensor::InsertSliceOp::create(builder, loc, piece, all, offsets,
                                         sizes, ones);
-    start += length;
+    start += own;
   }
   return all;
 }
