@@ -37,9 +37,7 @@ static unsigned getNumParts(FloatType from, FloatType type, bool isScaled) {
   if (from == type && !isScaled)
     return 1;
   // f16 has not the range.
-  if (!type.isBF16() || from.isF64() || (from.isF16() && !type.isBF16()))
-    return 0;
-  return 3;
+  return type.isBF16() && !from.isF64() ? 3 : 0;
 }
 
 /// The products of parts that matter, in the order of their columns: that of
