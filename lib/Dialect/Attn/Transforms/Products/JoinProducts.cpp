@@ -6,13 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "JoinedRows.h"
-#include "RowProducts.h"
-#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <cmath>
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNJOINPRODUCTSPASS
@@ -53,15 +51,6 @@ getPairs(unsigned rowParts, unsigned columnParts) {
   return pairs;
 }
 
-static FloatType getElementType(const CapturedRows &rows) {
-  return dyn_cast<FloatType>(
-      cast<RankedTensorType>(rows.capture.getType()).getElementType());
-}
-
-static Value getCapture(AttentionLikeOpInterface op, const CapturedRows &rows) {
-  return op.getCaptures()[rows.capture.getArgNumber() - kNumScoreArgs];
-}
-
 /// The products of a score that join, as far as queries have room.
 static std::vector<JoinedProduct> choose(AttentionLikeOpInterface op,
                                          double scale) {
@@ -72,8 +61,8 @@ static std::vector<JoinedProduct> choose(AttentionLikeOpInterface op,
     return joined;
   auto grad = dyn_cast<AttentionGradOp>(op.getOperation());
   for (RowProduct &product : findRowProducts(op)) {
-    FloatType ofRows = getElementType(product.rows);
-    FloatType ofColumns = getElementType(product.columns);
+    FloatType ofRows = product.rows.getElementType();
+    FloatType ofColumns = product.columns.getElementType();
     if (!ofRows || !ofColumns)
       continue;
     JoinedProduct next;
@@ -88,11 +77,10 @@ static std::vector<JoinedProduct> choose(AttentionLikeOpInterface op,
     int64_t added = next.pairs.size() * product.length;
     if (next.pairs.empty() || elements + added > kMostElements)
       continue;
-    if (grad && !isDifferentiable(grad, product, type))
+    if (grad && !isDifferentiable(grad, product))
       continue;
+    next.start = elements;
     elements += added;
-    next.rows = getCapture(op, product.rows);
-    next.columns = getCapture(op, product.columns);
     next.product = std::move(product);
     joined.push_back(std::move(next));
   }
@@ -102,11 +90,6 @@ static std::vector<JoinedProduct> choose(AttentionLikeOpInterface op,
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
-
-static void removeFromScore(ArrayRef<JoinedProduct> joined) {
-  for (const JoinedProduct &one : joined)
-    removeRowProducts(one.product);
-}
 
 static void join(AttentionOp op) {
   std::vector<JoinedProduct> joined = choose(op, op.getEffectiveScale());
@@ -120,7 +103,8 @@ static void join(AttentionOp op) {
   op.getQueryMutable().assign(query);
   op.getKeyMutable().assign(key);
   op.getValueMutable().assign(value);
-  removeFromScore(joined);
+  for (const JoinedProduct &one : joined)
+    removeRowProduct(one.product);
   cleanUpRegions(op);
 }
 

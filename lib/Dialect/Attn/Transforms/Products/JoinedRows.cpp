@@ -4,6 +4,7 @@
 #include "../Gradients/Differentiate.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -12,16 +13,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-bool mlir::attn::isDifferentiable(AttentionGradOp op, const RowProduct &product,
-                                  FloatType type) {
+bool mlir::attn::isDifferentiable(AttentionGradOp op,
+                                  const RowProduct &product) {
+  Type type = getElementTypeOrSelf(op.getQuery().getType());
   for (const CapturedRows &rows : {product.rows, product.columns}) {
-    int64_t number = rows.capture.getArgNumber() - kNumScoreArgs;
-    if (!op.getOutOf(kGradCapture + number))
+    if (!op.getOutOf(kGradCapture + rows.getNumber()))
       continue;
     // The gradient is rounded as those of q and k are.
-    auto own = cast<FloatType>(
-        cast<RankedTensorType>(rows.capture.getType()).getElementType());
-    if (own.getWidth() > type.getWidth() ||
+    if (rows.getElementType().getWidth() > type.getIntOrFloatBitWidth() ||
         product.rows.capture == product.columns.capture)
       return false;
     for (Operation *user : rows.capture.getUsers())
@@ -35,18 +34,10 @@ bool mlir::attn::isDifferentiable(AttentionGradOp op, const RowProduct &product,
 // Numbers
 //===----------------------------------------------------------------------===//
 
-static Value extend(OpBuilder &builder, Location loc, Value value,
-                    FloatType type) {
-  return value.getType() == type
-             ? value
-             : arith::ExtFOp::create(builder, loc, type, value);
-}
-
-static Value round(OpBuilder &builder, Location loc, Value value,
-                   FloatType type) {
-  return value.getType() == type
-             ? value
-             : arith::TruncFOp::create(builder, loc, type, value);
+/// `value` as a float of `type`.
+static Value convert(OpBuilder &builder, Location loc, Value value, Type type) {
+  return convertScalarToDtype(builder, loc, value, type,
+                              /*isUnsignedCast=*/false);
 }
 
 static Value createNumber(OpBuilder &builder, Location loc, FloatType type,
@@ -82,7 +73,7 @@ static Value roundTensor(OpBuilder &builder, Location loc, Value tensor,
       builder, loc, empty.getType(), tensor, empty, maps, loops,
       [&](OpBuilder &inner, Location where, ValueRange arguments) {
         linalg::YieldOp::create(inner, where,
-                                round(inner, where, arguments[0], type));
+                                convert(inner, where, arguments[0], type));
       });
   return rounded.getResult(0);
 }
@@ -111,17 +102,25 @@ JoinedRows::JoinedRows(OpBuilder &builder, AttentionLikeOpInterface op,
   }
 }
 
-AffineExpr JoinedRows::getPlace(unsigned place, Layout layout) {
-  switch (place) {
-  case CapturedRows::kRowElement:
-    return builder.getAffineDimExpr(layout.d);
-  case kBatchPosition:
-    return builder.getAffineDimExpr(layout.b);
-  case kHeadPosition:
-    return builder.getAffineDimExpr(layout.h);
-  default:
-    return builder.getAffineDimExpr(layout.s);
+JoinedRows::CaptureSlice JoinedRows::getSlice(const JoinedProduct &one, End end,
+                                              ArrayRef<OpFoldResult> sizes) {
+  Layout layout = getLayout(end);
+  CaptureSlice slice;
+  SmallVector<AffineExpr> dims;
+  for (unsigned place : getRows(one, end).places) {
+    bool isElement = place == CapturedRows::kRowElement;
+    unsigned dim = isElement                 ? layout.d
+                   : place == kBatchPosition ? layout.b
+                   : place == kHeadPosition  ? layout.h
+                                             : layout.s;
+    dims.push_back(builder.getAffineDimExpr(dim));
+    slice.sizes.push_back(sizes[dim]);
+    slice.offsets.push_back(
+        builder.getIndexAttr(isElement ? one.product.first : 0));
+    slice.strides.push_back(builder.getIndexAttr(1));
   }
+  slice.map = AffineMap::get(4, 0, dims, builder.getContext());
+  return slice;
 }
 
 /// Those of the gradient of joined queries or keys that are not of captures.
@@ -162,7 +161,7 @@ static Value emitCopies(OpBuilder &builder, Location loc, Value query,
 }
 
 Value JoinedRows::spread(Value tensor, unsigned which) {
-  if (!spreadsBatches && !spreadsHeads)
+  if (!isSpread())
     return tensor;
   Layout layout = op.getLayout(which), ofQuery = op.getLayout(0);
   Value empty =
@@ -223,7 +222,7 @@ Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
                                     /*withElseRegion=*/true);
     OpBuilder single = branch.getThenBodyBuilder();
     Value only = tensor::ExtractOp::create(single, where, gradient, start);
-    scf::YieldOp::create(single, where, extend(single, where, only, accType));
+    scf::YieldOp::create(single, where, convert(single, where, only, accType));
 
     OpBuilder several = branch.getElseBodyBuilder();
     Value none = createNumber(several, where, accType, 0);
@@ -243,10 +242,10 @@ Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
     Value part = tensor::ExtractOp::create(second, where, gradient, place);
     Value sum =
         arith::AddFOp::create(second, where, ofHeads.getRegionIterArg(0),
-                              extend(second, where, part, accType));
+                              convert(second, where, part, accType));
     scf::YieldOp::create(second, where, sum);
     linalg::YieldOp::create(inner, where,
-                            round(inner, where, branch.getResult(0), type));
+                            convert(inner, where, branch.getResult(0), type));
   };
   return linalg::GenericOp::create(builder, loc, empty.getType(), ValueRange(),
                                    empty, builder.getMultiDimIdentityMap(4),
@@ -261,42 +260,31 @@ Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
 /// A part of the elements of a capture, of the shape of `tensor` but for the
 /// number of elements.
 Value JoinedRows::emitPart(const JoinedProduct &one, End end, unsigned part) {
-  const CapturedRows &rows = getRows(one, end);
-  Layout layout = getLayout(end);
   SmallVector<OpFoldResult> sizes = getSizes(end);
-  sizes[layout.d] = builder.getIndexAttr(one.product.length);
-  SmallVector<OpFoldResult> offsets, own;
-  SmallVector<AffineExpr> places;
-  for (unsigned place : rows.places) {
-    AffineExpr expr = places.emplace_back(getPlace(place, layout));
-    own.push_back(sizes[cast<AffineDimExpr>(expr).getPosition()]);
-    offsets.push_back(builder.getIndexAttr(
-        place == CapturedRows::kRowElement ? one.product.first : 0));
-  }
-  SmallVector<OpFoldResult> ones(own.size(), builder.getIndexAttr(1));
+  sizes[getLayout(end).d] = builder.getIndexAttr(one.product.length);
+  CaptureSlice own = getSlice(one, end, sizes);
   Value slice = tensor::ExtractSliceOp::create(
-      builder, loc, end == kRows ? one.rows : one.columns, offsets, own, ones);
+      builder, loc, getCapture(one, end), own.offsets, own.sizes, own.strides);
   Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
-  AffineMap maps[] = {AffineMap::get(4, 0, places, builder.getContext()),
-                      builder.getMultiDimIdentityMap(4)};
+  AffineMap maps[] = {own.map, builder.getMultiDimIdentityMap(4)};
   SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
   double factor = end == kRows ? one.factor : 1;
   auto emit = [&](OpBuilder &inner, Location where, ValueRange arguments) {
-    Value value = extend(inner, where, arguments[0], accType);
+    Value value = convert(inner, where, arguments[0], accType);
     if (factor != 1)
       value = arith::MulFOp::create(
           inner, where, value, createNumber(inner, where, accType, factor));
     for (unsigned before = 0; before < part; ++before) {
-      Value high = round(inner, where, value, type);
+      Value high = convert(inner, where, value, type);
       Value rest = arith::SubFOp::create(inner, where, value,
-                                         extend(inner, where, high, accType));
+                                         convert(inner, where, high, accType));
       // Infinity has no rest.
       Value isNumber = arith::CmpFOp::create(
           inner, where, arith::CmpFPredicate::ORD, rest, rest);
       value = arith::SelectOp::create(inner, where, isNumber, rest,
                                       createNumber(inner, where, accType, 0));
     }
-    linalg::YieldOp::create(inner, where, round(inner, where, value, type));
+    linalg::YieldOp::create(inner, where, convert(inner, where, value, type));
   };
   return linalg::GenericOp::create(builder, loc, empty.getType(), slice, empty,
                                    maps, loops, emit)
@@ -322,11 +310,9 @@ Value JoinedRows::join(Value tensor, End end) {
   int64_t length = llvm::sum_of(lengths);
   int64_t whole = llvm::alignTo(length, kRowAlignmentBits / type.getWidth());
   sizes[layout.d] = builder.getIndexAttr(whole);
-  Value all = tensor::EmptyOp::create(builder, loc, sizes, type);
-  if (whole != length)
-    all = linalg::FillOp::create(builder, loc,
-                                 createNumber(builder, loc, type, 0), all)
-              .getResult(0);
+  Value all = whole == length
+                  ? tensor::EmptyOp::create(builder, loc, sizes, type)
+                  : createZeros(builder, loc, sizes, type);
   SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
   int64_t start = 0;
   for (auto [piece, own] : llvm::zip_equal(pieces, lengths)) {
@@ -350,11 +336,9 @@ Value JoinedRows::spreadValue() { return spread(op.getValue(), 2); }
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// The gradient of a capture, of that of joined queries or keys, in which the
-/// product has the elements from `start` on.
+/// The gradient of a capture, of that of joined queries or keys.
 Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
-                                      Value gradient, int64_t start) {
-  const CapturedRows &rows = getRows(one, end);
+                                      Value gradient) {
   Layout layout = getLayout(end);
   int64_t length = one.product.length;
   SmallVector<OpFoldResult> sizes = getSizes(end);
@@ -367,31 +351,25 @@ Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
     if ((end == kRows ? pair.first : pair.second) != 0)
       continue;
     SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0));
-    offsets[layout.d] = builder.getIndexAttr(start + number * length);
+    offsets[layout.d] = builder.getIndexAttr(one.start + number * length);
     parts.push_back(tensor::ExtractSliceOp::create(builder, loc, gradient,
                                                    offsets, sizes, ones));
     maps.push_back(builder.getMultiDimIdentityMap(4));
   }
-  SmallVector<AffineExpr> places;
-  SmallVector<OpFoldResult> own, offsets;
+  CaptureSlice own = getSlice(one, end, sizes);
+  maps.push_back(own.map);
   SmallVector<utils::IteratorType> loops(4, utils::IteratorType::reduction);
-  for (unsigned place : rows.places) {
-    AffineExpr expr = places.emplace_back(getPlace(place, layout));
-    unsigned dim = cast<AffineDimExpr>(expr).getPosition();
-    loops[dim] = utils::IteratorType::parallel;
-    own.push_back(sizes[dim]);
-    offsets.push_back(builder.getIndexAttr(
-        place == CapturedRows::kRowElement ? one.product.first : 0));
-  }
-  maps.push_back(AffineMap::get(4, 0, places, builder.getContext()));
+  for (AffineExpr dim : own.map.getResults())
+    loops[cast<AffineDimExpr>(dim).getPosition()] =
+        utils::IteratorType::parallel;
   double factor = end == kRows ? one.factor : 1;
-  Value zeros = createZeros(builder, loc, own, accType);
+  Value zeros = createZeros(builder, loc, own.sizes, accType);
   auto sums = linalg::GenericOp::create(
       builder, loc, zeros.getType(), parts, zeros, maps, loops,
       [&](OpBuilder &inner, Location where, ValueRange arguments) {
         Value sum;
         for (Value part : arguments.drop_back()) {
-          Value next = extend(inner, where, part, accType);
+          Value next = convert(inner, where, part, accType);
           sum = sum ? arith::AddFOp::create(inner, where, sum, next) : next;
         }
         if (factor != 1)
@@ -400,20 +378,20 @@ Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
         sum = arith::AddFOp::create(inner, where, arguments.back(), sum);
         linalg::YieldOp::create(inner, where, sum);
       });
-  Value capture = end == kRows ? one.rows : one.columns;
+  Value capture = getCapture(one, end);
   auto wanted = cast<RankedTensorType>(capture.getType());
   Value result = roundTensor(builder, loc, sums.getResult(0),
                              cast<FloatType>(wanted.getElementType()));
   if (wanted.hasStaticShape() && result.getType() == wanted)
     return result;
   // Elements that nothing reads have no gradient.
-  SmallVector<OpFoldResult> steps(own.size(), builder.getIndexAttr(1));
   Value all =
       createZeros(builder, loc, tensor::getMixedSizes(builder, loc, capture),
                   cast<FloatType>(wanted.getElementType()));
   return castTo(builder, loc,
                 tensor::InsertSliceOp::create(builder, loc, result, all,
-                                              offsets, own, steps),
+                                              own.offsets, own.sizes,
+                                              own.strides),
                 wanted);
 }
 
@@ -422,8 +400,7 @@ FailureOr<SmallVector<Value>> JoinedRows::joinGradient(AttentionGradOp op) {
   DenseMap<int64_t, std::pair<const JoinedProduct *, End>> ends;
   for (const JoinedProduct &one : joined)
     for (End end : {kRows, kColumns})
-      ends[kGradCapture + getRows(one, end).capture.getArgNumber() -
-           kNumScoreArgs] = {&one, end};
+      ends[kGradCapture + getRows(one, end).getNumber()] = {&one, end};
 
   SmallVector<int64_t> wrt;
   for (int64_t input : op.getWrt()) {
@@ -457,7 +434,7 @@ FailureOr<SmallVector<Value>> JoinedRows::joinGradient(AttentionGradOp op) {
       op.getScheduleAttr(), op.getSparsityAttr(), op.getNondeterministic());
   gradient->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   for (const JoinedProduct &one : joined)
-    removeRowProducts(one.product);
+    removeRowProduct(one.product);
   gradient.getScore().takeBody(op.getScore());
   gradient.getMask().takeBody(op.getMask());
   gradient.getTiles().takeBody(op.getTiles());
@@ -472,20 +449,11 @@ FailureOr<SmallVector<Value>> JoinedRows::joinGradient(AttentionGradOp op) {
     Value result;
     if (auto end = ends.find(input); end != ends.end()) {
       auto [one, which] = end->second;
-      int64_t start = op.getQueryKeyDim();
-      for (const JoinedProduct &before : joined) {
-        if (&before == one)
-          break;
-        start += before.pairs.size() * before.product.length;
-      }
       result = emitCaptureGradient(
-          *one, which, getGradient(which == kRows ? kGradQuery : kGradKey),
-          start);
+          *one, which, getGradient(which == kRows ? kGradQuery : kGradKey));
     } else {
       result = getGradient(input);
-      bool isSpread = (spreadsBatches || spreadsHeads) &&
-                      (input == kGradKey || input == kGradValue);
-      if (isSpread)
+      if (isSpread() && (input == kGradKey || input == kGradValue))
         result = sumSpread(result, op.getInput(input), input);
       else if (input == kGradQuery || input == kGradKey)
         result = getOwnElements(result, End(input));

@@ -11,8 +11,8 @@ namespace mlir::attn {
 /// A product of captured rows that becomes a part of that of queries and keys.
 struct JoinedProduct {
   RowProduct product;
-  /// The captures, outside of the attention.
-  Value rows, columns;
+  /// The first element of joined queries and keys that is of it.
+  int64_t start = 0;
   /// What rows are multiplied by.
   double factor = 1;
   /// The parts of an element of the rows and of the columns whose products are
@@ -21,9 +21,8 @@ struct JoinedProduct {
 };
 
 /// Whether the gradients that `op` wants of the captures of `product` are those
-/// of the elements of queries and keys of `type` that they become.
-bool isDifferentiable(AttentionGradOp op, const RowProduct &product,
-                      FloatType type);
+/// of the elements of queries and keys that they become.
+bool isDifferentiable(AttentionGradOp op, const RowProduct &product);
 
 /// Emits queries, keys and values of `op` to which products are joined, and
 /// what follows from their gradients.
@@ -46,16 +45,28 @@ private:
   const CapturedRows &getRows(const JoinedProduct &one, End end) const {
     return end == kRows ? one.product.rows : one.product.columns;
   }
+  Value getCapture(const JoinedProduct &one, End end) {
+    return op.getCaptures()[getRows(one, end).getNumber()];
+  }
   Layout getLayout(End end) { return op.getLayout(end); }
+  bool isSpread() const { return spreadsBatches || spreadsHeads; }
+
+  /// The elements of a capture that a product reads, for which queries or keys
+  /// have `sizes`.
+  struct CaptureSlice {
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    /// From the dimensions of queries or keys to those of the capture.
+    AffineMap map;
+  };
+  CaptureSlice getSlice(const JoinedProduct &one, End end,
+                        ArrayRef<OpFoldResult> sizes);
 
   Value join(Value tensor, End end);
   Value emitPart(const JoinedProduct &one, End end, unsigned part);
   Value spread(Value tensor, unsigned which);
   Value sumSpread(Value gradient, Value tensor, unsigned which);
-  Value emitCaptureGradient(const JoinedProduct &one, End end, Value gradient,
-                            int64_t start);
+  Value emitCaptureGradient(const JoinedProduct &one, End end, Value gradient);
   Value getOwnElements(Value gradient, End end);
-  AffineExpr getPlace(unsigned place, Layout layout);
   /// The extents of q (0), k (1) or v (2), which is `tensor`, as it is spread.
   SmallVector<OpFoldResult> getSizes(Value tensor, unsigned which);
   SmallVector<OpFoldResult> getSizes(End end) {

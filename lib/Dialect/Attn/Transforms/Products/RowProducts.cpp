@@ -1,11 +1,14 @@
 //===- RowProducts.cpp - Products of captured rows in a score -------------===//
 
 #include "RowProducts.h"
+#include "../RegionLoops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -146,15 +149,14 @@ static std::optional<RowElement> getRowElement(Value value, Value counter) {
   int64_t number = -1;
   for (Value index : extract.getIndices()) {
     auto position = dyn_cast<BlockArgument>(index);
-    APInt constant;
+    std::optional<int64_t> constant = getConstantIntValue(index);
     unsigned place = CapturedRows::kRowElement;
     if (counter && index == counter)
       number = 0;
     else if (position && position.getOwner() == score)
       place = position.getArgNumber();
-    else if (!counter && matchPattern(index, m_ConstantInt(&constant)) &&
-             constant.getActiveBits() < 32)
-      number = constant.getSExtValue();
+    else if (!counter && constant && llvm::isUInt<31>(*constant))
+      number = *constant;
     else
       return std::nullopt;
     if (place > kKeyPosition || rows.reads(place))
@@ -172,15 +174,11 @@ static RowProduct getProduct(Value value) {
   RowProduct product;
   Value counter;
   if (auto loop = value.getDefiningOp<scf::ForOp>()) {
-    APInt lower, upper, step;
-    if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
-        !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
-        !matchPattern(loop.getStep(), m_ConstantInt(&step)) || step != 1)
+    std::optional<int64_t> first = getConstantIntValue(loop.getLowerBound());
+    if (!first || *first < 0 || !isOneInteger(loop.getStep()))
       return product;
-    product.first = lower.getSExtValue();
-    product.length = upper.getSExtValue() - lower.getSExtValue();
-    if (product.first < 0)
-      return RowProduct();
+    product.first = *first;
+    product.length = getTripCount(loop);
     counter = loop.getInductionVar();
     value = getAddend(loop);
   }
@@ -281,23 +279,22 @@ mlir::attn::findRowProducts(AttentionLikeOpInterface op) {
   return products;
 }
 
-void mlir::attn::removeRowProducts(ArrayRef<RowProduct> products) {
-  for (const RowProduct &product : products)
-    for (auto [number, isAdded] : llvm::enumerate(product.isAdded)) {
-      Value term = product.terms[number];
-      auto loop = term.getDefiningOp<scf::ForOp>();
-      // The zero that nothing is changed by, so that it folds.
-      OpBuilder builder(term.getContext());
-      builder.setInsertionPointAfterValue(term);
-      auto type = cast<FloatType>(term.getType());
-      Value rest = loop ? loop.getInitArgs().front() : Value();
-      if (!loop || matchPattern(rest, m_AnyZeroFloat()))
-        rest = arith::ConstantOp::create(
-            builder, term.getLoc(),
-            builder.getFloatAttr(
-                type, APFloat::getZero(type.getFloatSemantics(), isAdded)));
-      term.replaceAllUsesWith(rest);
-      if (loop)
-        loop.erase();
-    }
+void mlir::attn::removeRowProduct(const RowProduct &product) {
+  for (auto [number, isAdded] : llvm::enumerate(product.isAdded)) {
+    Value term = product.terms[number];
+    auto loop = term.getDefiningOp<scf::ForOp>();
+    // The zero that nothing is changed by, so that it folds.
+    OpBuilder builder(term.getContext());
+    builder.setInsertionPointAfterValue(term);
+    auto type = cast<FloatType>(term.getType());
+    Value rest = loop ? loop.getInitArgs().front() : Value();
+    if (!loop || matchPattern(rest, m_AnyZeroFloat()))
+      rest = arith::ConstantOp::create(
+          builder, term.getLoc(),
+          builder.getFloatAttr(
+              type, APFloat::getZero(type.getFloatSemantics(), isAdded)));
+    term.replaceAllUsesWith(rest);
+    if (loop)
+      loop.erase();
+  }
 }

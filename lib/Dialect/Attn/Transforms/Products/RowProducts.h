@@ -18,6 +18,12 @@ struct CapturedRows {
   /// kRowElement.
   SmallVector<unsigned> places;
 
+  /// The number of the capture.
+  unsigned getNumber() const { return capture.getArgNumber() - kNumScoreArgs; }
+  FloatType getElementType() const {
+    return dyn_cast<FloatType>(
+        cast<RankedTensorType>(capture.getType()).getElementType());
+  }
   bool reads(unsigned position) const {
     return llvm::is_contained(places, position);
   }
@@ -54,8 +60,8 @@ struct RowProduct {
 /// left out.
 std::vector<RowProduct> findRowProducts(AttentionLikeOpInterface op);
 
-/// Takes products out of the score that they were found in.
-void removeRowProducts(ArrayRef<RowProduct> products);
+/// Takes a product out of the score that it was found in.
+void removeRowProduct(const RowProduct &product);
 
 } // namespace mlir::attn
 
