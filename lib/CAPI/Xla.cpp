@@ -82,7 +82,6 @@ struct Kernel {
 
   attnKernel *handle = nullptr;
   SmallVector<std::pair<bool, attnDType>> inputs;
-  size_t numResults = 0;
 };
 
 /// A place for a kernel, with a lock that its compilation holds.
@@ -186,7 +185,6 @@ Outcome Kernel::compile(const Attrs &attrs, attnDevice device) {
     inputs.emplace_back(info.rank == 0 && StringRef(info.name).starts_with("x"),
                         info.dtype);
   }
-  numResults = attnKernelNumResults(handle);
   return {};
 }
 

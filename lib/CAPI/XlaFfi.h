@@ -2,7 +2,7 @@
 //
 // The part of the C ABI of XLA (xla/ffi/api/c_api.h, which jaxlib ships) that
 // Xla.cpp needs, in the order of its members there: so that no build needs
-// jaxlib. This part is the same in versions 0.1 to 0.3; test_jax_abi.py
+// jaxlib. This part is the same in versions 0.1 to 0.3; test_jax_calls.py
 // compares it with the header of the jaxlib that is installed.
 //
 //===----------------------------------------------------------------------===//
