@@ -70,29 +70,18 @@ if not subprocess.call(
 ):
     config.available_features.add("numpy")
 
-# That of the system, or what scripts/torch-cpu has installed.
-if os.path.exists(
-    os.path.join(config.attn_src_root, "build", "torch", "attn-installed")
-) or not subprocess.call(
-    [
-        config.python,
-        "-c",
-        "import importlib.util as u; raise SystemExit(not u.find_spec('torch'))",
-    ]
-):
-    config.available_features.add("torch")
-
-# That of the system, or what scripts/clients has installed.
-if os.path.exists(
-    os.path.join(config.attn_src_root, "build", "jax", "attn-installed")
-) or not subprocess.call(
-    [
-        config.python,
-        "-c",
-        "import importlib.util as u; raise SystemExit(not u.find_spec('jax'))",
-    ]
-):
-    config.available_features.add("jax")
+# Those of the system, or what scripts/torch-cpu and scripts/clients have installed.
+for name in ("torch", "jax"):
+    if os.path.exists(
+        os.path.join(config.attn_src_root, "build", name, "attn-installed")
+    ) or not subprocess.call(
+        [
+            config.python,
+            "-c",
+            f"import importlib.util as u; raise SystemExit(not u.find_spec('{name}'))",
+        ]
+    ):
+        config.available_features.add(name)
 
 # Kernels for a GPU are compiled to machine code where the tools are there:
 # those of LLVM, with its NVPTX target, and the assembler of CUDA.

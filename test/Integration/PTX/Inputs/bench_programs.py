@@ -74,7 +74,7 @@ def get_programs(examples):
 
 
 def _get_all(examples):
-    programs = {}
+    programs = _get_lists(128)
     for number, dim in enumerate(DIMS):
         for other, (name, variant) in enumerate(variants.VARIANTS.items()):
             for mask in _get_masks(number + other, variant):
@@ -84,8 +84,6 @@ def _get_all(examples):
             case = make_case("none", name, dim)
             text = pattern.program(case, next(iter(pattern.forms)))
             programs[f"{name}-{dim}"] = text, []
-        if dim == 128:
-            programs |= _get_lists(dim)
         case = make_case("none", "global", dim)
         programs[f"global-{dim}"] = split_kv.program(case), []
         # Both a score and a mask that is found from data.
