@@ -3,14 +3,13 @@
 #include "attn-c/Xla.h"
 #include "XlaFfi.h"
 #include "attn-c/Attn.h"
+#include "attn/Support/MadeOnce.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 
 using namespace attn::xla;
 using llvm::SmallVector;
@@ -83,23 +82,12 @@ struct Kernel {
   attnKernel *handle = nullptr;
   SmallVector<std::pair<bool, attnDType>> inputs;
 };
-
-/// A place for a kernel, with a lock that its compilation holds.
-struct Slot {
-  std::mutex mutex;
-  std::shared_ptr<const Kernel> kernel;
-};
-
-struct State {
-  std::mutex mutex;
-  llvm::StringMap<std::shared_ptr<Slot>> slots;
-};
 } // namespace
 
-static State &getState() {
+static attn::MadeOnce<const Kernel> &getKernels() {
   // Threads of XLA may outlive what is destroyed at the end of a process.
-  static State &state = *new State;
-  return state;
+  static auto &kernels = *new attn::MadeOnce<const Kernel>;
+  return kernels;
 }
 
 static Outcome differentiate(const Attrs &attrs, std::string &gradient) {
@@ -195,31 +183,16 @@ static Outcome find(const Attrs &attrs, attnDevice device,
   key += attrs.options;
   key += '\0';
   key += attrs.program;
-  std::shared_ptr<Slot> slot;
-  {
-    State &state = getState();
-    std::lock_guard<std::mutex> lock(state.mutex);
-    std::shared_ptr<Slot> &found = state.slots[key];
-    if (!found)
-      found = std::make_shared<Slot>();
-    slot = found;
-  }
-  std::lock_guard<std::mutex> lock(slot->mutex);
-  if (!slot->kernel) {
+  Outcome failed;
+  kernel = getKernels().get(key, [&]() -> std::shared_ptr<const Kernel> {
     auto made = std::make_shared<Kernel>();
-    if (Outcome failed = made->compile(attrs, device))
-      return failed;
-    slot->kernel = std::move(made);
-  }
-  kernel = slot->kernel;
-  return {};
+    failed = made->compile(attrs, device);
+    return failed ? nullptr : std::move(made);
+  });
+  return failed;
 }
 
-void attnXlaClear(void) {
-  State &state = getState();
-  std::lock_guard<std::mutex> lock(state.mutex);
-  state.slots.clear();
-}
+void attnXlaClear(void) { getKernels().clear(); }
 
 //===----------------------------------------------------------------------===//
 // Calls

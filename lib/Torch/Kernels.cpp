@@ -2,12 +2,14 @@
 
 #include "Kernels.h"
 #include "Library.h"
+#include "attn/Support/MadeOnce.h"
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <unordered_map>
 
 using namespace attn_torch;
 
@@ -110,12 +112,16 @@ compile(const std::string &text, Options options, attnDevice device) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// What calls with one mask have prepared, by kinds of calls.
+using PreparedCalls = attn::MadeOnce<attnPrepared>;
+
 /// Everything that calls of this process share.
 struct State {
+  attn::MadeOnce<const Kernel> kernels;
+  /// Guards the masks.
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<const Kernel>> kernels;
-  /// By the number of a mask, and the kind of a call.
-  std::map<int64_t, std::map<std::string, std::shared_ptr<attnPrepared>>> masks;
+  /// By the number of a mask.
+  std::unordered_map<int64_t, std::shared_ptr<PreparedCalls>> masks;
 };
 } // namespace
 
@@ -130,12 +136,7 @@ static std::shared_ptr<const Kernel> find(const Program &program,
                                           const std::string &wrt, Make make) {
   std::string key = std::to_string(program.device) + '\0' + wrt + '\0' +
                     program.options + '\0' + program.text;
-  State &state = getState();
-  std::lock_guard<std::mutex> lock(state.mutex);
-  std::shared_ptr<const Kernel> &found = state.kernels[key];
-  if (!found)
-    found = make();
-  return found;
+  return getState().kernels.get(key, make);
 }
 
 std::shared_ptr<const Kernel> attn_torch::getForward(const Program &program) {
@@ -204,22 +205,25 @@ static std::string getKind(const Kernel &kernel, int32_t device,
 static std::shared_ptr<attnPrepared>
 prepare(const Kernel &kernel, const std::vector<attnTensor> &inputs,
         const std::string &kind, const attnRunOptions &options, int64_t mask) {
-  State &state = getState();
-  std::lock_guard<std::mutex> lock(state.mutex);
-  auto known = state.masks.find(mask);
-  if (known == state.masks.end())
-    return nullptr;
-  std::shared_ptr<attnPrepared> &found = known->second[kind];
-  if (!found) {
+  std::shared_ptr<PreparedCalls> calls;
+  {
+    State &state = getState();
+    std::lock_guard<std::mutex> lock(state.mutex);
+    auto known = state.masks.find(mask);
+    if (known == state.masks.end())
+      return nullptr;
+    calls = known->second;
+  }
+  return calls->get(kind, [&] {
     attnPrepared *prepared = nullptr;
     attnError *error = nullptr;
     check(getLibrary().attnKernelPrepare(kernel.handle, inputs.data(),
                                          inputs.size(), &options, &prepared,
                                          &error),
           error);
-    found.reset(prepared, getLibrary().attnPreparedDestroy);
-  }
-  return found;
+    return std::shared_ptr<attnPrepared>(prepared,
+                                         getLibrary().attnPreparedDestroy);
+  });
 }
 
 void attn_torch::run(const Kernel &kernel,
@@ -251,7 +255,7 @@ extern "C" {
 __attribute__((visibility("default"))) void attnTorchShare(int64_t mask) {
   State &state = getState();
   std::lock_guard<std::mutex> lock(state.mutex);
-  state.masks[mask].clear();
+  state.masks[mask] = std::make_shared<PreparedCalls>();
 }
 
 /// The mask of a number is no more.
@@ -264,9 +268,9 @@ __attribute__((visibility("default"))) void attnTorchForget(int64_t mask) {
 /// Forgets all kernels, and what calls have prepared.
 __attribute__((visibility("default"))) void attnTorchClear() {
   State &state = getState();
-  std::lock_guard<std::mutex> lock(state.mutex);
   state.kernels.clear();
-  for (auto &[mask, prepared] : state.masks)
-    prepared.clear();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  for (auto &[mask, calls] : state.masks)
+    calls->clear();
 }
 }

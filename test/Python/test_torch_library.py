@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from torch_library import Case, torch
+from torch_library import ROOT, Case, torch
 
 # What both kinds of operators are given, printed as results.
 CALLS = """
@@ -73,6 +73,46 @@ print(torch.ops.attn.forward.default._schema)
 print(torch.ops.attn.backward.default._schema)
 """
 
+# Of a library with a hook: two threads, of which one waits in the hook.
+THREADS = """
+import ctypes, sys, threading, torch
+
+hooked = ctypes.CDLL(sys.argv[2])
+operators = ctypes.CDLL(sys.argv[1])
+torch.ops.load_library(sys.argv[1])
+told, go_on, held = threading.Event(), threading.Event(), []
+q = torch.randn(1, 1, 2, 8)
+
+@ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+def hook(what):
+    if what.decode() in ("slow", "prepare"):
+        told.set()
+        # The limit is for a test that fails; else nothing takes so long.
+        held.append(go_on.wait(60))
+
+def call(program, mask=0):
+    torch.ops.attn.forward([q, q, q], [mask], [], program, "")
+
+ctypes.c_void_p.in_dll(hooked, "hook").value = ctypes.cast(hook, ctypes.c_void_p).value
+operators.attnTorchShare(ctypes.c_int64(1))
+operators.attnTorchShare(ctypes.c_int64(2))
+call("known")
+for slow in (("slow",), ("known", 1)):
+    told.clear()
+    go_on.clear()
+    thread = threading.Thread(target=call, args=slow)
+    thread.start()
+    told.wait()
+    # While that waits, other calls do not.
+    call("known")
+    call(f"new for {slow[0]}")
+    go_on.set()
+    thread.join()
+call("known", 2)
+print(held)
+"""
+
+
 @unittest.skipIf(
     torch is None or not shutil.which("g++"), "needs PyTorch and a compiler"
 )
@@ -88,6 +128,16 @@ class Library(Case):
         self.assertEqual(lines[0].partition(" ")[2], theirs[0].partition(" ")[2])
         self.assertIn("expects a query, a key, a value", lines[1])
         self.assertIn("options that attn.compile has, but got 'unknown'", lines[2])
+
+    def test_calls_wait_for_their_own_kernels_only(self):
+        hooked = self.folder / "hooked.so"
+        source = ROOT / "test/Python/Inputs/hooked-library.c"
+        subprocess.run(
+            ["g++", "-x", "c", "-fPIC", "-shared", f"-I{ROOT}/include", source, "-o", hooked],
+            check=True,
+        )
+        found = self.run_python(THREADS, self.library, hooked, ATTN_LIBRARY=hooked)
+        self.assertEqual(found.strip(), "[True, True, True]")
 
     def test_nothing_else_is_exported(self):
         command = ["nm", "-D", "--defined-only", self.library]

@@ -33,11 +33,12 @@ class Case(unittest.TestCase):
         if made.returncode:
             raise AssertionError(made.stderr)
 
-    def run_python(self, code, *arguments, library="0"):
+    def run_python(self, code, *arguments, library="0", **more):
         environment = {
             **os.environ,
             "ATTN_TORCH_LIBRARY": str(library),
             "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "cache"),
+            **{name: str(value) for name, value in more.items()},
         }
         command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
         found = subprocess.run(command, env=environment, capture_output=True, text=True)
