@@ -10,6 +10,7 @@
 // RUN: %{run} --entry=scaled --arg=q=randn:1x2x37x16 --arg=k=randn:1x2x41x16 | FileCheck %s --check-prefix=SCALED
 // RUN: %{run} --entry=mean --arg=q=randn:1x2x37x16 | FileCheck %s --check-prefix=MEAN
 // RUN: %{run} --entry=sink --grad --arg=q=randn:1x2x37x64 --arg=k=randn:1x2x41x64 --arg=sinks=randn:2 | FileCheck %s --check-prefix=SINK
+// RUN: %{run} --entry=wide --arg=q=randn:1x2x9x160 --arg=k=randn:1x2x271x160 --arg=w=randn:271 | FileCheck %s --check-prefix=WIDE
 // RUN: not %{run} --entry=mean --arg=q=randn:1x2x37x16 --tolerance=0 | FileCheck %s --check-prefix=WRONG
 
 // q and k are one tensor.
@@ -84,6 +85,45 @@ func.func @scaled(%q: !s, %k: tensor<1x2x?x16xf32>, %factor: f32) -> (!s {attn.n
   %init = tensor.empty(%n) : !s
   %o = attn.attention ins(%q, %keys, %keys : !s, !s, !s) outs(%init : !s)
   return %o : !s
+}
+
+// Rows longer than a thread's iterations: of a constant, and of any number of
+// elements.
+// WIDE-COUNT-2: elements
+// WIDE-NEXT: #hopper.schedule<
+// WIDE-NEXT: o: max error
+!w = tensor<1x2x?x160xbf16>
+!c = tensor<?xf32>
+func.func @wide(%q: !w, %k: !w, %w: !c) -> (!w {attn.name = "o"}) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : !w
+  %m = tensor.dim %k, %c2 : !w
+  %e = tensor.empty(%n) : !w
+  %halves = linalg.generic {
+      indexing_maps = [affine_map<(b, h, i, d) -> (b, h, i, d)>, affine_map<(b, h, i, d) -> (b, h, i, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%q : !w) outs(%e : !w) {
+    ^bb0(%x: bf16, %out: bf16):
+      %half = arith.constant 0.5 : bf16
+      %y = arith.mulf %x, %half : bf16
+      linalg.yield %y : bf16
+  } -> !w
+  %r = tensor.empty(%m) : !c
+  %squares = linalg.generic {
+      indexing_maps = [affine_map<(j) -> (j)>, affine_map<(j) -> (j)>],
+      iterator_types = ["parallel"]}
+      ins(%w : !c) outs(%r : !c) {
+    ^bb0(%x: f32, %out: f32):
+      %y = arith.mulf %x, %x : f32
+      linalg.yield %y : f32
+  } -> !c
+  %o = attn.attention ins(%halves, %k, %k : !w, !w, !w) captures(%squares : !c) outs(%e : !w)
+      score(%s, %b, %h, %i, %j, %t) {
+        %x = tensor.extract %t[%j] : !c
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %o : !w
 }
 
 // What is left of keys when their mean is taken away, which is a sum.

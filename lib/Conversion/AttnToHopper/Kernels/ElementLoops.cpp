@@ -22,20 +22,19 @@ bool mlir::attn::hasSums(scf::ForallOp loop) {
   return !loop.getBody()->getOps<scf::ForOp>().empty();
 }
 
-LogicalResult mlir::attn::emitElementIteration(OpBuilder &builder,
-                                               scf::ForallOp loop,
-                                               KernelArguments &arguments,
-                                               KernelValues &values) {
-  Location loc = loop.getLoc();
-  Value lane;
-  if (hasSums(loop)) {
-    if (failed(emitWarpIteration(builder, loop, values)))
-      return failure();
-    lane = gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
-    values.setLane(lane);
-  } else if (failed(emitThreadIteration(builder, loop, values))) {
-    return failure();
-  }
+namespace {
+/// An element of a result, and where it belongs.
+struct Element {
+  Location loc;
+  Value value, memory, isThere;
+  SmallVector<Value> place;
+};
+} // namespace
+
+static LogicalResult computeElements(scf::ForallOp loop,
+                                     KernelArguments &arguments,
+                                     KernelValues &values, Value isThere,
+                                     SmallVectorImpl<Element> &elements) {
   for (Operation &op : loop.getTerminator().getYieldingOps()) {
     auto insert = cast<tensor::ParallelInsertSliceOp>(op);
     auto element = insert.getSource().getDefiningOp<tensor::InsertOp>();
@@ -50,17 +49,53 @@ LogicalResult mlir::attn::emitElementIteration(OpBuilder &builder,
         values.getScalars(insert.getMixedOffsets());
     if (failed(value) || failed(place))
       return failure();
+    Value memory = arguments.getMemRef(*operand, insert.getDestType());
+    elements.push_back({op.getLoc(), *value, memory, isThere, *place});
+  }
+  return success();
+}
+
+LogicalResult mlir::attn::emitElementIteration(OpBuilder &builder,
+                                               scf::ForallOp loop,
+                                               KernelArguments &arguments,
+                                               KernelValues &values) {
+  Location loc = loop.getLoc();
+  SmallVector<Element> elements;
+  if (hasSums(loop)) {
+    if (failed(emitWarpIteration(builder, loop, values)))
+      return failure();
+    ScalarBuilder ints(loc, builder);
+    Value lane = gpu::LaneIdOp::create(ints, /*upper_bound=*/IntegerAttr());
+    values.setLane(lane);
+    if (failed(computeElements(loop, arguments, values,
+                               ints.eq(ints.toI32(lane), 0), elements)))
+      return failure();
+  } else {
+    FailureOr<SmallVector<ThreadIteration>> iterations =
+        emitThreadIterations(builder, loop, values);
+    if (failed(iterations))
+      return failure();
+    KernelValues::State outside = values.save();
+    for (ThreadIteration &iteration : *iterations) {
+      values.restore(outside);
+      for (auto [from, to] :
+           llvm::zip_equal(loop.getInductionVars(), iteration.indices))
+        values.map(from, to);
+      if (failed(computeElements(loop, arguments, values, iteration.isThere,
+                                 elements)))
+        return failure();
+    }
+  }
+  // All are written behind the last one, so that their loads overlap.
+  for (Element &element : elements) {
     OpBuilder::InsertionGuard guard(builder);
-    if (lane) {
-      ScalarBuilder ints(loc, builder);
+    if (element.isThere)
       builder.setInsertionPointToStart(
-          scf::IfOp::create(ints, ints.eq(ints.toI32(lane), 0),
+          scf::IfOp::create(builder, element.loc, element.isThere,
                             /*withElseRegion=*/false)
               .thenBlock());
-    }
-    memref::StoreOp::create(builder, loc, *value,
-                            arguments.getMemRef(*operand, insert.getDestType()),
-                            *place);
+    memref::StoreOp::create(builder, element.loc, element.value, element.memory,
+                            element.place);
   }
   return success();
 }

@@ -317,6 +317,8 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
                      : isOfElements || tileRead ? hopper::kWarpThreads
                                                 : getNumLanes(loop);
   int64_t perWarp = hopper::kWarpThreads / numLanes;
+  if (isOfThreads)
+    perWarp *= getIterationsOfThread(loop);
   for (auto [number, bound] : llvm::enumerate(loop.getMixedUpperBound())) {
     bool isShared = static_cast<int64_t>(number) + 1 == loop.getRank();
     FailureOr<DictionaryAttr> extent = describeExtent(

@@ -110,12 +110,6 @@ emitExtents(OpBuilder &builder, scf::ForallOp loop, KernelValues &values) {
   return extents;
 }
 
-static void mapIndices(scf::ForallOp loop, ArrayRef<Value> indices,
-                       KernelValues &values) {
-  for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), indices))
-    values.map(from, to);
-}
-
 FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
                                                        scf::ForallOp loop,
                                                        KernelValues &values,
@@ -138,30 +132,62 @@ FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
     result.indices.back() = hopper::PositionOp::create(
         ints, ints.add(last, ints.divU(ints.toI32(lane), lanes)));
   }
-  mapIndices(loop, result.indices, values);
+  for (auto [from, to] :
+       llvm::zip_equal(loop.getInductionVars(), result.indices))
+    values.map(from, to);
   return std::move(result);
 }
 
-LogicalResult mlir::attn::emitThreadIteration(OpBuilder &builder,
-                                              scf::ForallOp loop,
-                                              KernelValues &values) {
+int64_t mlir::attn::getIterationsOfThread(scf::ForallOp loop) {
+  constexpr int64_t kMost = 4;
+  std::optional<int64_t> last =
+      getConstantIntValue(loop.getMixedUpperBound().back());
+  if (!last)
+    return kMost;
+  int64_t all = llvm::divideCeil(*last, hopper::kWarpThreads);
+  return llvm::divideCeil(all, llvm::divideCeil(all, kMost));
+}
+
+FailureOr<SmallVector<ThreadIteration>>
+mlir::attn::emitThreadIterations(OpBuilder &builder, scf::ForallOp loop,
+                                 KernelValues &values) {
   Location loc = loop.getLoc();
   FailureOr<SmallVector<Value>> extents = emitExtents(builder, loop, values);
   if (failed(extents))
     return failure();
+  int64_t count = getIterationsOfThread(loop);
+  int64_t perWarp = count * hopper::kWarpThreads;
+  std::optional<int64_t> constant =
+      getConstantIntValue(loop.getMixedUpperBound().back());
+  bool isRow = constant && *constant <= perWarp;
   Value last = extents->back();
   ScalarBuilder outside(loc, builder);
-  extents->back() = outside.divU(outside.add(last, hopper::kWarpThreads - 1),
-                                 hopper::kWarpThreads);
+  extents->back() = isRow
+                        ? outside.i32(1)
+                        : outside.divU(outside.add(last, perWarp - 1), perWarp);
   SmallVector<Value> indices =
       emitIteration(builder, loc, emitWarpNumber(builder, loc), *extents);
   ScalarBuilder inside(loc, builder);
-  Value lane = gpu::LaneIdOp::create(inside, /*upper_bound=*/IntegerAttr());
-  indices.back() =
-      inside.add(inside.mul(indices.back(), hopper::kWarpThreads), lane);
-  Value isThere = inside.slt(inside.toI32(indices.back()), last);
-  builder.setInsertionPointToStart(
-      scf::IfOp::create(inside, isThere, /*withElseRegion=*/false).thenBlock());
-  mapIndices(loop, indices, values);
-  return success();
+  Value first = inside.toI32(
+      gpu::LaneIdOp::create(inside, /*upper_bound=*/IntegerAttr()));
+  if (!isRow)
+    first =
+        inside.add(inside.mul(inside.toI32(indices.back()), perWarp), first);
+  SmallVector<ThreadIteration> result;
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t offset = number * hopper::kWarpThreads;
+    Value position = inside.add(first, offset);
+    ThreadIteration &iteration = result.emplace_back();
+    // Beyond the end there is the last element again.
+    bool isWithin =
+        constant && (isRow ? offset + hopper::kWarpThreads <= *constant
+                           : *constant % perWarp == 0);
+    if (!isWithin) {
+      iteration.isThere = inside.slt(position, last);
+      position = inside.minS(position, inside.sub(last, 1));
+    }
+    iteration.indices = indices;
+    iteration.indices.back() = hopper::PositionOp::create(inside, position);
+  }
+  return result;
 }

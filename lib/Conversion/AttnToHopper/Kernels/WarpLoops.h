@@ -51,10 +51,22 @@ FailureOr<WarpIteration>
 emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, KernelValues &values,
                   int64_t lanes = hopper::kWarpThreads);
 
-/// The same for a thread: a warp has iterations that follow each other in the
-/// last dimension. Threads beyond its end have none.
-LogicalResult emitThreadIteration(OpBuilder &builder, scf::ForallOp loop,
-                                  KernelValues &values);
+/// How many iterations a thread has of a loop over elements: as many as cover
+/// the last dimension by few warps, each an element further than a warp.
+int64_t getIterationsOfThread(scf::ForallOp loop);
+
+/// An iteration of a thread, which is there or has the indices of another one.
+struct ThreadIteration {
+  SmallVector<Value> indices;
+  /// Null where it always is.
+  Value isThere;
+};
+
+/// Sets the builder to where a thread has its iterations of `loop`. Threads of
+/// a warp follow each other in the last dimension.
+FailureOr<SmallVector<ThreadIteration>>
+emitThreadIterations(OpBuilder &builder, scf::ForallOp loop,
+                     KernelValues &values);
 
 } // namespace mlir::attn
 
