@@ -1,8 +1,8 @@
 """Calls of kernels that differ in nothing but where their tensors are."""
 
+import array
 import ctypes
 import functools
-import struct
 from ctypes import byref, c_int64, c_void_p
 
 from . import _native
@@ -16,6 +16,21 @@ def _lasting_options(stream, prepared):
     return byref(_native.run_options(stream, prepared=prepared))
 
 
+class _Frame:
+    """The memory of one call: arrays of attnTensor, of which `addresses` are those
+    of all tensors."""
+
+    __slots__ = ("_memory", "addresses", "error", "error_place", "inputs", "results")
+
+    def __init__(self, words, count):
+        self._memory = (c_int64 * len(words))(*words)
+        self.addresses = memoryview(self._memory).cast("B").cast("q")[1::_TENSOR_WORDS]
+        self.inputs = ctypes.addressof(self._memory)
+        self.results = self.inputs + 8 * _TENSOR_WORDS * count
+        self.error = c_void_p()
+        self.error_place = byref(self.error)
+
+
 class Places:
     """What calls of a kernel have in common whose tensors differ in nothing but
     where they are: arrays of attnTensor without addresses. It makes as few
@@ -27,48 +42,49 @@ class Places:
     """
 
     def __init__(self, inputs, results):
-        numbers = [n for _, *lists in (*inputs, *results) for x in lists for n in x]
+        tensors = (*inputs, *results)
+        numbers = [n for _, *lists in tensors for x in lists for n in x]
         self._numbers = (c_int64 * len(numbers))(*numbers)
         at = ctypes.addressof(self._numbers)
-        self._arrays = []
-        for tensors in (inputs, results):
-            words = []
-            for code, shape, strides in tensors:
-                # As _Tensor has them. The padding behind the type is its high
-                # half.
-                size = 8 * len(shape)
-                words += 8 * _TENSOR_WORDS, 0, code, len(shape), at, at + size
-                at += 2 * size
-            pack = struct.Struct(f"={len(words)}q").pack
-            self._arrays.append((words, pack, len(tensors)))
+        self._words = []
+        for code, shape, strides in tensors:
+            # As _Tensor has them. The padding behind the type is its high half.
+            size = 8 * len(shape)
+            self._words += 8 * _TENSOR_WORDS, 0, code, len(shape), at, at + size
+            at += 2 * size
+        self._count, self._result_count = len(inputs), len(results)
+        # Those that no call has. A thread takes one for itself.
+        self._frames = []
+        self._run = _native.library().attnKernelRun
 
-    def prepare(self, kernel, inputs, stream=None):
-        """The handle of what calls with inputs at these addresses share."""
-        (words, pack, count), _ = self._arrays
-        words = words[:]
-        words[1::_TENSOR_WORDS] = inputs
-        return _native.prepare_array(kernel, pack(*words), count, stream)
+    def prepare(self, kernel, addresses, stream=None):
+        """The handle of what calls with inputs at these addresses share. Those of
+        results do not matter."""
+        frame = _Frame(self._words, self._count)
+        inputs = array.array("q", addresses[: self._count])
+        frame.addresses[: self._count] = inputs
+        return _native.prepare_array(kernel, frame.inputs, self._count, stream)
 
-    def run(self, kernel, inputs, results, stream=None, prepared=None):
-        """Runs a kernel on tensors at these addresses, with the handle of what
-        was prepared or None."""
-        (words, pack, count), (result_words, result_pack, result_count) = self._arrays
-        # Of this call alone, as other threads may be in another.
-        words, result_words = words[:], result_words[:]
-        words[1::_TENSOR_WORDS] = inputs
-        result_words[1::_TENSOR_WORDS] = results
+    def run(self, kernel, addresses, stream=None, prepared=None):
+        """Runs a kernel on inputs and results at these addresses, with the handle
+        of what was prepared or None."""
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = _Frame(self._words, self._count)
+        frame.addresses[:] = array.array("q", addresses)
         options = None
         if stream is not None or prepared is not None:
             options = _lasting_options(stream, prepared)
-        error = c_void_p()
-        status = _native.library().attnKernelRun(
+        status = self._run(
             kernel,
-            pack(*words),
-            count,
-            result_pack(*result_words),
-            result_count,
+            frame.inputs,
+            self._count,
+            frame.results,
+            self._result_count,
             options,
-            byref(error),
+            frame.error_place,
         )
         if status:
-            _native.check(status, error)
+            _native.check(status, frame.error)
+        self._frames.append(frame)

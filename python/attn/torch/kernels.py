@@ -119,73 +119,74 @@ class _Loaded:
         ).pack
         self._layouts = {}
 
-    def __call__(self, inputs, shared=None):
+    def call(self, inputs, shared=None, given=None):
         """The results for tensors and numbers. That they fit is known. `shared`
-        has what calls with the same mask have prepared."""
-        # What is kept lives until the call has returned.
-        found, at, read, kept = self._lay_out(inputs)
-        new = inputs[0].new_empty_strided
-        results = [
-            new(shape, strides, dtype=dtype) for shape, strides, dtype in found.results
-        ]
-        written = [value.data_ptr() for value in results]
+        has what calls with the same mask have prepared. `given` are the results of
+        other inputs as (shape, strides, dtype), where these are copies of such."""
+        at, addresses, is_cuda = [], [], self._is_cuda
+        # Lives until the call has returned.
+        kept = None
+        for value in inputs:
+            if isinstance(value, torch.Tensor):
+                if value.is_cuda is not is_cuda or value.is_neg():
+                    value = value.resolve_neg().to(inputs[0].device)
+                    kept = value, kept
+                at += value.dtype, value.shape, value.stride()
+                addresses.append(value.data_ptr())
+            else:
+                addresses.append(0)
+        if given is not None:
+            at += given
+        at = tuple(at)
+        found = self._layouts.get(at)
+        if found is None:
+            found = self._make_layout(at, inputs, given)
+        if found.copied:
+            copies = list(inputs)
+            for place in found.copied:
+                copies[place] = layout.with_unit_stride(inputs[place])
+            return self.call(copies, shared, found.results)
         if self._numbers:
             numbers = ctypes.create_string_buffer(self._in_memory(inputs))
             address = ctypes.addressof(numbers)
             for place in self._numbers:
-                read[place] = address
+                addresses[place] = address
                 address += 8
-        if not self._is_cuda:
-            self._run(found.places, at, read, written, None, shared)
+        new, results = inputs[0].new_empty_strided, []
+        for shape, strides, dtype in found.results:
+            result = new(shape, strides, dtype=dtype)
+            results.append(result)
+            addresses.append(result.data_ptr())
+        if not is_cuda:
+            if shared is None:
+                found.places.run(self.kernel._handle, addresses)
+            else:
+                self._run_shared(found.places, at, addresses, None, shared)
             return results
-        device = results[0].device
+        device = result.device
         with _compat.on_device(device):
             stream = _compat.current_stream(device)
-            self._run(found.places, (device, at), read, written, stream, shared)
+            if shared is None:
+                found.places.run(self.kernel._handle, addresses, stream)
+            else:
+                at = device, at
+                self._run_shared(found.places, at, addresses, stream, shared)
         return results
 
-    def _lay_out(self, inputs, specs=None):
-        """The _Layout of a call, its key, addresses of inputs, 0 for numbers, and
-        the tensors that were made for it. `specs` is what results are if not as
-        `results_of` has it."""
-        at, read, kept, is_cuda = [], [], [], self._is_cuda
-        for value in inputs:
-            if not isinstance(value, torch.Tensor):
-                read.append(0)
-                continue
-            if value.is_cuda is not is_cuda or value.is_neg():
-                value = value.resolve_neg().to(inputs[0].device)
-                kept.append(value)
-            at += value.dtype, value.shape, value.stride()
-            read.append(value.data_ptr())
-        if specs is not None:
-            at += specs
-        at = tuple(at)
-        found = self._layouts.get(at)
-        if found is None:
-            found = self._make_layout(at, inputs, specs)
-        if not found.copied:
-            return found, at, read, kept
-        copies = list(inputs)
-        for place in found.copied:
-            copies[place] = layout.with_unit_stride(inputs[place])
-        found, at, read, kept = self._lay_out(copies, found.results)
-        return found, at, read, (kept, copies)
+    # Another name costs no call; `call` calls itself for copies.
+    __call__ = call
 
-    def _run(self, places, at, read, written, stream, shared):
+    def _run_shared(self, places, at, addresses, stream, shared):
         handle = self.kernel._handle
-        if shared is None:
-            places.run(handle, read, written, stream)
-            return
         # What decides which tiles run.
-        at = self, handle, at, tuple(address % 16 for address in read + written)
+        at = self, handle, at, tuple([address % 16 for address in addresses])
         prepared = shared.find(
             at,
             lambda: Prepared(
-                self.kernel, handle, places.prepare(handle, read, stream)
+                self.kernel, handle, places.prepare(handle, addresses, stream)
             ),
         )
-        places.run(handle, read, written, stream, prepared._handle)
+        places.run(handle, addresses, stream, prepared._handle)
 
     def _in_memory(self, inputs):
         """The bytes of numbers as kernels take them from the memory of the CPU."""
