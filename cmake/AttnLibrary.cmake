@@ -12,7 +12,7 @@
 #     DEPENDS AttnPassesIncGen)
 #
 # By default a library sees MLIR and uses the shared precompiled header.
-#   LLVM_ONLY   it sees LLVM, and no MLIR, and gets no precompiled header
+#   LLVM_ONLY   it sees LLVM, and no MLIR, and uses a header of that
 #   PLAIN       it sees neither
 #   PCH name    it uses that precompiled header, a target of attn_add_pch
 #
@@ -43,7 +43,8 @@ include(GNUInstallDirs)
 
 # Precompiled headers: what most of our files include, and what is slow to
 # parse. A second one serves the libraries between the Hopper dialect and NVVM,
-# whose operations take 15 seconds to parse; a target names it by PCH.
+# whose operations take 15 seconds to parse; a target names it by PCH. Others
+# are for what sees LLVM alone, and for unit tests of that.
 set(ATTN_PCH_HEADERS
   <mlir/Analysis/DataFlowFramework.h>
   <mlir/Conversion/LLVMCommon/TypeConverter.h>
@@ -67,23 +68,47 @@ set(ATTN_PCH_HEADERS
   <mlir/Pass/Pass.h>
   <mlir/Pass/PassManager.h>
   <mlir/Transforms/DialectConversion.h>
-  <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+  <mlir/Transforms/GreedyPatternRewriteDriver.h>
+  <attn/Dialect/Attn/IR/AttnGrad.h>)
 set(ATTN_HOPPER_PCH_HEADERS
   ${ATTN_PCH_HEADERS}
   <mlir/Dialect/GPU/IR/GPUDialect.h>
   <mlir/Dialect/LLVMIR/NVVMDialect.h>
   <attn/Dialect/Hopper/IR/Hopper.h>)
+set(ATTN_LLVM_PCH_HEADERS
+  <llvm/ADT/STLExtras.h>
+  <llvm/ADT/StringExtras.h>
+  <llvm/Support/Error.h>
+  <llvm/Support/FileSystem.h>
+  <llvm/Support/FormatVariadic.h>
+  <llvm/Support/JSON.h>
+  <llvm/Support/MemoryBuffer.h>
+  <llvm/Support/Path.h>
+  <llvm/Support/raw_ostream.h>
+  <atomic>
+  <functional>
+  <mutex>
+  <thread>
+  <vector>)
 
 function(attn_add_pch name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LINK_LIBS;DEPENDS" ${ARGN})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/${name}.cpp CONTENT "")
-  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/pch/${name}.cpp)
-  target_link_libraries(${name} PRIVATE attn_mlir attn_headers)
-  target_precompile_headers(${name} PRIVATE ${ARGN})
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL
+    ${CMAKE_BINARY_DIR}/pch/${name}.cpp)
+  target_link_libraries(${name} PRIVATE attn_headers ${ARG_LINK_LIBS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
 endfunction()
 if(ATTN_USE_PCH)
-  attn_add_pch(attn_pch ${ATTN_PCH_HEADERS})
-  attn_add_pch(attn_hopper_pch ${ATTN_HOPPER_PCH_HEADERS})
-  add_dependencies(attn_hopper_pch AttnOpsIncGen HopperOpsIncGen)
+  attn_add_pch(attn_pch
+    HEADERS ${ATTN_PCH_HEADERS} LINK_LIBS attn_mlir DEPENDS AttnOpsIncGen)
+  attn_add_pch(attn_hopper_pch HEADERS ${ATTN_HOPPER_PCH_HEADERS}
+    LINK_LIBS attn_mlir DEPENDS AttnOpsIncGen HopperOpsIncGen)
+  attn_add_pch(attn_llvm_pch
+    HEADERS ${ATTN_LLVM_PCH_HEADERS} LINK_LIBS attn_llvm)
 endif()
 
 # Sets what all kinds of target have in common.
@@ -101,22 +126,25 @@ function(attn_configure_target name)
   endif()
   target_link_libraries(${name} PUBLIC attn_headers)
   target_link_libraries(${name} ${scope} ${ARG_LINK_LIBS})
+  set(pch)
   if(ARG_PLAIN)
     # Nothing but the C++ library.
   elseif(ARG_LLVM_ONLY)
     target_link_libraries(${name} ${scope} attn_llvm)
+    set(pch attn_llvm_pch)
   else()
     target_link_libraries(${name} ${scope} attn_mlir)
     # Headers of MLIR-based libraries include the dialect's generated ones.
     if(TARGET AttnOpsIncGen)
       add_dependencies(${name} AttnOpsIncGen)
     endif()
-    if(ATTN_USE_PCH)
-      if(NOT ARG_PCH)
-        set(ARG_PCH attn_pch)
-      endif()
-      target_precompile_headers(${name} REUSE_FROM ${ARG_PCH})
-    endif()
+    set(pch attn_pch)
+  endif()
+  if(ARG_PCH)
+    set(pch ${ARG_PCH})
+  endif()
+  if(ATTN_USE_PCH AND pch)
+    target_precompile_headers(${name} REUSE_FROM ${pch})
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -203,6 +231,9 @@ function(attn_add_unittest name)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
   attn_add_sanitizer_options(${name})
   attn_forward_arguments(forward)
+  if(ARG_LLVM_ONLY)
+    list(APPEND forward PCH attn_test_pch)
+  endif()
   attn_configure_target(${name} ${forward})
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES
