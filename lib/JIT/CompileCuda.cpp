@@ -268,6 +268,8 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     (isLastResort && hasFirst ? rest : round).push_back(number);
     hasFirst |= isLastResort;
   }
+  if (options.firstSchedule)
+    round.resize(1);
   bool hasChecks = false;
   std::optional<cuda::Variant> strided, split;
   // What runs if ptxas compiles no schedule well: the last one that was tried.

@@ -149,6 +149,7 @@ std::optional<KernelKey> attn::getKernelKey(llvm::StringRef program,
       table = hash((*file)->getBuffer());
     }
     add("table of schedules", table);
+    add("first schedule", llvm::Twine(options.firstSchedule));
   } else {
     llvm::Expected<CPUTarget> target = getCPUTarget(options.target);
     if (!target) {

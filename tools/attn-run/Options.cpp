@@ -179,6 +179,12 @@ struct CommandLine {
       cl::desc("For a GPU, a table of schedules to choose from, as\n"
                "docs/gpu.md has it, instead of the compiler's own"),
       cl::cat(category)};
+  cl::opt<bool> firstSchedule{
+      "first-schedule",
+      cl::desc("For a GPU, compile with the first schedule alone,\n"
+               "in a fraction of the time; by default a launch\n"
+               "has several to choose from"),
+      cl::cat(category)};
   cl::opt<std::string> sparsity{
       "sparsity", cl::value_desc("form"),
       cl::desc("How sparse structures run: auto, the default,\n"
@@ -331,6 +337,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
   options.target = line.target;
   options.chip = line.chip;
   options.schedules = line.schedules;
+  options.firstSchedule = line.firstSchedule;
   if (!line.target.getNumOccurrences())
     options.target = "auto";
   if (options.target != "cpu" && options.target != "cuda" &&
@@ -343,7 +350,8 @@ static Error readTarget(const CommandLine &line, Options &options) {
                      ", but got 'cpu'");
   for (auto [name, value] :
        {std::pair<StringRef, StringRef>{"--chip", options.chip},
-        {"--schedules", options.schedules}}) {
+        {"--schedules", options.schedules},
+        {"--first-schedule", options.firstSchedule ? "true" : ""}}) {
     if (!value.empty() && options.target == "cpu")
       return makeError("expects --target=cuda for " + llvm::Twine(name) +
                        ", but got 'cpu'");

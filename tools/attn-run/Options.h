@@ -36,6 +36,7 @@ struct Options {
   std::string schedule;
   /// A file with a table of schedules, or "" for that of the compiler.
   std::string schedules;
+  bool firstSchedule = false;
   std::string sparsity;
   /// "ptx", "cubin", "llvm", or "" for a run.
   std::string emit;

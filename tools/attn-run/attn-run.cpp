@@ -69,6 +69,7 @@ static CompileOptions getCompileOptions(const Options &options,
   compile.chip = options.chip;
   compile.schedule = options.schedule;
   compile.schedules = options.schedules;
+  compile.firstSchedule = options.firstSchedule;
   compile.sparsity = options.sparsity;
   return compile;
 }

@@ -54,6 +54,9 @@ struct CompileOptions {
   /// For a GPU, a file with another table of schedules than the compiler's own,
   /// by which it chooses; docs/gpu.md says what is in it.
   std::string schedules;
+  /// For a GPU, whether all that a launch may choose from is the schedule that
+  /// is tried first: a fraction of the work, for who reads the code.
+  bool firstSchedule = false;
   /// Whether gradients have the same bits run after run, or may add in any
   /// order where that is faster; without a value each as the program says.
   std::optional<bool> deterministic;

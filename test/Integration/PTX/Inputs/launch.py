@@ -51,7 +51,7 @@ class Program:
             path = _write_program(folder, text)
             options = list(options)
             options += [f"--schedule={schedule}"] if schedule else []
-            ptx = _run(path, "--emit=ptx", *options)
+            ptx = _run(path, "--emit=ptx", "--first-schedule", *options)
             # The program whose translation that is.
             lowered = _run(path, "--until-after=reconcile-unrealized-casts", *options)
         self._take(ptx, lowered)
@@ -61,7 +61,7 @@ class Program:
         """Each launch of a program, with its first schedule."""
         with tempfile.TemporaryDirectory() as folder:
             path = _write_program(folder, text)
-            emit = ["--emit=package", f"--emit-to={folder}/package"]
+            emit = ["--emit=package", f"--emit-to={folder}/package", "--first-schedule"]
             _run(path, *emit, f"--dump-ir={folder}/dump", *options)
             programs = []
             while True:

@@ -49,16 +49,14 @@ def compile_program(target, text):
     with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
         file.write(text)
         file.flush()
+        ptx = ["--target=cuda", "--emit=ptx", "--first-schedule"]
         options = {
-            "cpu": ["attn-run", file.name, "--until-after=attn-tile"],
-            "cuda": ["attn-run", file.name, "--target=cuda", "--emit=ptx"],
-            "cuda-grad": [
-                *["attn-run", file.name, "--target=cuda", "--emit=ptx"],
-                "--grad=q,k,v",
-            ],
+            "cpu": ["--until-after=attn-tile"],
+            "cuda": ptx,
+            "cuda-grad": [*ptx, "--grad=q,k,v"],
         }[target]
         done = subprocess.run(
-            options,
+            ["attn-run", file.name, *options],
             capture_output=True,
             text=True,
             env={**os.environ, "ATTN_PTXAS": "off"},
