@@ -25,7 +25,9 @@ config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 config.environment["ATTN_CACHE_DIR"] = "off"
 config.environment["ATTN_TUNING_DB"] = "off"
 # Of long lists of cases one in two is run; ATTN_TEST_SHARE=1 runs all.
-config.environment["ATTN_TEST_SHARE"] = os.environ.get("ATTN_TEST_SHARE", "2")
+share = os.environ.get("ATTN_TEST_SHARE", "2")
+config.environment["ATTN_TEST_SHARE"] = share
+config.substitutions.append(("%random_cases", str(-(-60 // int(share)))))
 # Nor does a GPU of this machine: there is no driver but the one that a test names.
 config.environment["ATTN_LIBCUDA"] = "/nonexistent"
 

@@ -6,6 +6,7 @@ Usage: check_table.py ptx|cpu|torch SHARD/COUNT
 `torch` is `cpu` with PyTorch in place of NumPy.
 """
 
+import pathlib
 import sys
 
 import attn
@@ -13,9 +14,15 @@ import backends
 import cases
 import running
 
+_TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(_TESTS / "Integration" / "PTX" / "Inputs"))
+
+import shards
+
 
 def check_ptx(number, count):
     kernels = list(dict.fromkeys(case.kernel for case in cases.all_cases()))
+    kernels = shards.sample_each(kernels, lambda kernel: kernel[0].name)
     for kernel in kernels[number::count]:
         running.compile_kernel(kernel, "cuda")
         attn.clear_cache()

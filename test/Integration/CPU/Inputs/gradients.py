@@ -6,11 +6,14 @@ reference, which does not read what the compiler has derived.
 usage: gradients.py FOLDER SHARD SHARDS
 """
 
-import os
 import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "PTX" / "Inputs"))
+
+import shards
 
 
 def get_command(path):
@@ -26,11 +29,10 @@ def get_command(path):
     return None
 
 
-def main(folder, shard, shards):
+def main(folder, number, parts):
     count = failures = 0
-    share = int(os.environ.get("ATTN_TEST_SHARE", "1"))
     paths = sorted(pathlib.Path(folder).glob("*.mlir"))
-    for path in paths[shard :: shards * share]:
+    for path in shards.sample(paths[number::parts]):
         command = get_command(path)
         if command is None:
             print(f"{path.name}: no command to check it with")

@@ -17,6 +17,11 @@ import typing
 
 import numpy
 
+sys.path.append(
+    os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "PTX", "Inputs")
+)
+import shards
+
 INF, NAN = float("inf"), float("nan")
 
 # Operands to combine, by the type that they have in memory. What upstream leaves
@@ -394,7 +399,8 @@ def main():
     if sys.argv[1] == "compile":
         make, ops, size = compile_, [op for op in OPS if has_gpu_form(op)], 8
     number, count = map(int, shard.split("/"))
-    ops = ops[number::count]
+    # Each on some type.
+    ops = shards.sample_each(ops, lambda op: op.text)[number::count]
     wrong = 0
     for first in range(0, len(ops), size):
         part = ops[first : first + size]

@@ -110,6 +110,23 @@ def _get_all(examples):
     return programs
 
 
+def choose_programs(names):
+    """Each score, whatever the mask, and each mask alone, with one head dimension at
+    least; and each of the others."""
+    scores = {
+        f"{name}-{mask}": name
+        for name, variant in variants.VARIANTS.items()
+        for mask in variant.masks or variants.MASKS
+        if name != "none"
+    }
+
+    def get_kind(name):
+        name = re.sub(r"-\d+$", "", name)
+        return scores.get(name, name)
+
+    return shards.sample_each(names, get_kind)
+
+
 def run(command, **options):
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode != 0:
@@ -162,10 +179,9 @@ def main():
         if problems:
             raise check.Mismatch("\n".join(problems))
 
+    names = choose_programs(list(programs))
     sys.exit(
-        shards.run(
-            "programs", list(programs), shard, check_program, check.Mismatch, whole=True
-        )
+        shards.run("programs", names, shard, check_program, check.Mismatch, whole=True)
     )
 
 

@@ -257,13 +257,15 @@ def _check(test):
     problems = []
     for mutation in MUTATIONS:
         found, missed = 0, []
-        for at in sorted(used):
+        places = [
+            (at, broken)
+            for at in sorted(used)
+            if re.match(mutation.opcode, entry.instructions[at].opcode)
+            and (broken := _broken(entry, at, mutation)) is not None
+        ]
+        # Of a few, one alone may change something.
+        for at, broken in shards.sample(places) if len(places) > 4 else places:
             one = entry.instructions[at]
-            if not re.match(mutation.opcode, one.opcode):
-                continue
-            broken = _broken(entry, at, mutation)
-            if broken is None:
-                continue
             compiled.set_entry(compiled.name, broken)
             error = _find_error(setting, compiled)
             if error is None:

@@ -4,12 +4,24 @@ import os
 import random
 
 
-def sample(tests):
+def sample(tests, seed=0):
     """One of ATTN_TEST_SHARE tests, always the same ones; all if it is not set."""
     share = int(os.environ.get("ATTN_TEST_SHARE", "1"))
     count = -(-len(tests) // share)
-    chosen = sorted(random.Random(0).sample(range(len(tests)), count))
+    chosen = sorted(random.Random(seed).sample(range(len(tests)), count))
     return [tests[number] for number in chosen]
+
+
+def sample_each(tests, kind):
+    """Samples of the tests of each kind, in their order: one of each at least."""
+    kinds = {}
+    for number, test in enumerate(tests):
+        kinds.setdefault(kind(test), []).append(number)
+    chosen = []
+    for name, numbers in kinds.items():
+        # Not always the same of each.
+        chosen += sample(numbers, str(name))
+    return [tests[number] for number in sorted(chosen)]
 
 
 def run(name, tests, shard, check, failures, whole=False):
