@@ -11,6 +11,7 @@
 // RUN: %{run} --entry=mean --arg=q=randn:1x2x37x16 | FileCheck %s --check-prefix=MEAN
 // RUN: %{run} --entry=sink --grad --arg=q=randn:1x2x37x64 --arg=k=randn:1x2x41x64 --arg=sinks=randn:2 | FileCheck %s --check-prefix=SINK
 // RUN: %{run} --entry=wide --arg=q=randn:1x2x9x160 --arg=k=randn:1x2x271x160 --arg=w=randn:271 | FileCheck %s --check-prefix=WIDE
+// RUN: attn-run %s --target=cuda --emit=ptx --first-schedule --entry=none | FileCheck %s --check-prefix=NONE
 // RUN: not %{run} --entry=mean --arg=q=randn:1x2x37x16 --tolerance=0 | FileCheck %s --check-prefix=WRONG
 
 // q and k are one tensor.
@@ -124,6 +125,18 @@ func.func @wide(%q: !w, %k: !w, %w: !c) -> (!w {attn.name = "o"}) {
         attn.yield %y : f32
       }
   return %o : !w
+}
+
+// A tensor without elements.
+// NONE: .visible .entry none(
+!z = tensor<2x0xf32>
+func.func @none(%q: !w, %z: !z) -> (!w, !z) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : !w
+  %e = tensor.empty(%n) : !w
+  %o = attn.attention ins(%q, %q, %q : !w, !w, !w) outs(%e : !w)
+  %twice = arith.addf %z, %z : !z
+  return %o, %twice : !w, !z
 }
 
 // What is left of keys when their mean is taken away, which is a sum.

@@ -78,9 +78,7 @@ LogicalResult mlir::attn::emitElementIteration(OpBuilder &builder,
     KernelValues::State outside = values.save();
     for (ThreadIteration &iteration : *iterations) {
       values.restore(outside);
-      for (auto [from, to] :
-           llvm::zip_equal(loop.getInductionVars(), iteration.indices))
-        values.map(from, to);
+      mapIndices(loop, iteration.indices, values);
       if (failed(computeElements(loop, arguments, values, iteration.isThere,
                                  elements)))
         return failure();

@@ -110,6 +110,12 @@ emitExtents(OpBuilder &builder, scf::ForallOp loop, KernelValues &values) {
   return extents;
 }
 
+void mlir::attn::mapIndices(scf::ForallOp loop, ArrayRef<Value> indices,
+                            KernelValues &values) {
+  for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), indices))
+    values.map(from, to);
+}
+
 FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
                                                        scf::ForallOp loop,
                                                        KernelValues &values,
@@ -132,9 +138,7 @@ FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
     result.indices.back() = hopper::PositionOp::create(
         ints, ints.add(last, ints.divU(ints.toI32(lane), lanes)));
   }
-  for (auto [from, to] :
-       llvm::zip_equal(loop.getInductionVars(), result.indices))
-    values.map(from, to);
+  mapIndices(loop, result.indices, values);
   return std::move(result);
 }
 
@@ -144,7 +148,9 @@ int64_t mlir::attn::getIterationsOfThread(scf::ForallOp loop) {
       getConstantIntValue(loop.getMixedUpperBound().back());
   if (!last)
     return kMost;
-  int64_t all = llvm::divideCeil(*last, hopper::kWarpThreads);
+  // A tensor without elements has no iteration.
+  int64_t all =
+      std::max<int64_t>(llvm::divideCeil(*last, hopper::kWarpThreads), 1);
   return llvm::divideCeil(all, llvm::divideCeil(all, kMost));
 }
 

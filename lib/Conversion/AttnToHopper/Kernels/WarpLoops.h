@@ -37,6 +37,10 @@ Value emitWarpNumber(OpBuilder &builder, Location loc);
 SmallVector<Value> emitIteration(OpBuilder &builder, Location loc, Value number,
                                  ArrayRef<Value> extents);
 
+/// The indices of `loop` are these from now on.
+void mapIndices(scf::ForallOp loop, ArrayRef<Value> indices,
+                KernelValues &values);
+
 /// An iteration of a loop: its number, as i32, and its indices.
 struct WarpIteration {
   Value number;
