@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import lit.formats
 
@@ -24,10 +25,23 @@ config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 # Nothing that other runs have kept decides a test.
 config.environment["ATTN_CACHE_DIR"] = "off"
 config.environment["ATTN_TUNING_DB"] = "off"
-# Of long lists of cases one in two is run; ATTN_TEST_SHARE=1 runs all.
-share = os.environ.get("ATTN_TEST_SHARE", "2")
-config.environment["ATTN_TEST_SHARE"] = share
-config.substitutions.append(("%random_cases", str(-(-60 // int(share)))))
+
+# Of long lists a sample is run, another one with each commit.
+inputs = os.path.join(config.test_source_root, "Inputs")
+config.environment["PYTHONPATH"] = inputs
+if "ATTN_TEST_TURN" not in os.environ:
+    commits = ["git", "-C", config.attn_src_root, "rev-list", "--count", "HEAD"]
+    found = subprocess.run(commits, capture_output=True, text=True)
+    os.environ["ATTN_TEST_TURN"] = found.stdout.strip() or "0"
+sys.path.append(inputs)
+import shards
+
+lit_config.note(
+    f"one in {shards.SHARE} of long lists: ATTN_TEST_SHARE={shards.SHARE} ATTN_TEST_TURN={shards.TURN}"
+)
+config.environment["ATTN_TEST_SHARE"] = str(shards.SHARE)
+config.environment["ATTN_TEST_TURN"] = str(shards.TURN)
+config.substitutions.append(("%random_cases", str(shards.count(60))))
 # Nor does a GPU of this machine: there is no driver but the one that a test names.
 config.environment["ATTN_LIBCUDA"] = "/nonexistent"
 

@@ -6,17 +6,12 @@ Usage: check_table.py ptx|cpu|torch SHARD/COUNT
 `torch` is `cpu` with PyTorch in place of NumPy.
 """
 
-import pathlib
 import sys
 
 import attn
 import backends
 import cases
 import running
-
-_TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path.append(str(_TESTS / "Integration" / "PTX" / "Inputs"))
-
 import shards
 
 

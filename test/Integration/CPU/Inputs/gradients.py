@@ -3,15 +3,13 @@
 Each program of the folder next to this one is run as its first RUN line says, with --grad: results and gradients are compared with the
 reference, which does not read what the compiler has derived.
 
-usage: gradients.py FOLDER SHARD SHARDS
+usage: gradients.py FOLDER
 """
 
 import pathlib
 import re
 import subprocess
 import sys
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "PTX" / "Inputs"))
 
 import shards
 
@@ -29,10 +27,10 @@ def get_command(path):
     return None
 
 
-def main(folder, number, parts):
+def main(folder):
     count = failures = 0
     paths = sorted(pathlib.Path(folder).glob("*.mlir"))
-    for path in shards.sample(paths[number::parts]):
+    for path in shards.sample(paths):
         command = get_command(path)
         if command is None:
             print(f"{path.name}: no command to check it with")
@@ -48,4 +46,4 @@ def main(folder, number, parts):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    sys.exit(main(sys.argv[1]))

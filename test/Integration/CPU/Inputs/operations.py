@@ -17,9 +17,6 @@ import typing
 
 import numpy
 
-sys.path.append(
-    os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "PTX", "Inputs")
-)
 import shards
 
 INF, NAN = float("inf"), float("nan")
@@ -398,9 +395,8 @@ def main():
     make, ops, size = check, OPS, 12
     if sys.argv[1] == "compile":
         make, ops, size = compile_, [op for op in OPS if has_gpu_form(op)], 8
-    number, count = map(int, shard.split("/"))
     # Each on some type.
-    ops = shards.sample_each(ops, lambda op: op.text)[number::count]
+    ops = shards.part(shards.sample_each(ops, lambda op: op.text), shard)
     wrong = 0
     for first in range(0, len(ops), size):
         part = ops[first : first + size]

@@ -180,9 +180,7 @@ def main():
             raise check.Mismatch("\n".join(problems))
 
     names = choose_programs(list(programs))
-    sys.exit(
-        shards.run("programs", names, shard, check_program, check.Mismatch, whole=True)
-    )
+    sys.exit(shards.run("programs", names, shard, check_program, check.Mismatch))
 
 
 main()

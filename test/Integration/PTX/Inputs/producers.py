@@ -303,4 +303,4 @@ def _check(test):
 if __name__ == "__main__":
     kind, shard = sys.argv[1:3]
     failures = (visits.Problem, producer.PtxError)
-    sys.exit(shards.run(kind, TESTS[kind], shard, _check, failures))
+    sys.exit(shards.run(kind, shards.sample(TESTS[kind]), shard, _check, failures))

@@ -111,15 +111,14 @@ def compile_kernel(ptxas, stem, kind, query_dim, value_dim, schedule):
 
 
 def main():
-    ptxas, directory = sys.argv[1:3]
-    number, count = (int(n) for n in sys.argv[3].split("/"))
+    ptxas, directory, shard = sys.argv[1:]
     os.makedirs(directory, exist_ok=True)
     table = list_schedules(directory)
     # The table has something for each.
     missing = set(itertools.product(KINDS, DIMS)) - {row[:2] for row in table}
     if missing:
         sys.exit(f"expects schedules for {sorted(missing)}")
-    kernels = shards.sample(choose_kernels(table)[number::count])
+    kernels = shards.part(shards.sample(choose_kernels(table)), shard)
     failures = []
     for number, kernel in enumerate(kernels):
         try:
