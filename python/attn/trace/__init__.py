@@ -132,8 +132,9 @@ def _run(function, recorder, name):
 def _result(function, result, recorder, name):
     if isinstance(result, (bool, int, float)):
         return recorder.constant(result)
-    if getattr(result, "shape", None) == ():
-        result = calls.operand(recorder, result)
+    if type(result) is not Scalar or result._recorder is not recorder:
+        if getattr(result, "shape", None) == ():
+            result = calls.operand(recorder, result)
     if not isinstance(result, Scalar):
         what = (
             f"an array of shape {result.shape}"

@@ -188,7 +188,8 @@ class _Class:
 
 def _class_of(kind):
     found = _classes.get(kind)
-    if found is None or not found.holds(kind):
+    # One that is not plain and becomes it stays unfit, which is not wrong.
+    if found is None or found.is_plain and not found.holds(kind):
         if len(_classes) >= _MOST_KNOWN:
             _classes.clear()
         found = _classes[kind] = _Class(kind)

@@ -72,27 +72,6 @@ class Rebinder:
         self._globals = {}
         self._kept = []
 
-    def needs(self, value):
-        """Whether arrays are within reach."""
-        # Kept, as otherwise another object could get the id of one.
-        seen, waiting = {}, [value]
-        while waiting:
-            value = waiting.pop()
-            parts = _parts.get(type(value), _unknown)
-            if parts is _unknown:
-                parts = _parts[type(value)] = _parts_of(value)
-            if parts is None or id(value) in seen or len(seen) > _MOST_VISITED:
-                continue
-            if parts in (_of_array, _of_jax) and is_array(value):
-                return True
-            if parts in _MAYBE_JAX and _is_jax(value):
-                return True
-            if parts is _of_generator:
-                raise _Draws(None)
-            seen[id(value)] = value
-            waiting += [x for x in parts(value) if _parts.get(type(x), x) is not None]
-        return False
-
     def replace(self, value):
         """What a traced function sees instead of a value."""
         if type(value) in _PLAIN and type(value) is not types.ModuleType:
@@ -133,7 +112,7 @@ class Rebinder:
             )
         if not isinstance(value, (list, tuple, dict)) and not _is_object(value):
             return value
-        if not self.needs(value):
+        if not _leads_to_arrays(value):
             return value
         if isinstance(value, dict):
             return {key: self.replace(x) for key, x in value.items()}
@@ -203,7 +182,11 @@ def _attributes(value):
         if hasattr(value, name):
             found.append(getattr(value, name))
     # An object may have one for something else.
-    return [x for x in found if not _is_generator(type(x))]
+    return [
+        x
+        for x in found
+        if _parts.get(type(x), x) is not None and not _is_generator(type(x))
+    ]
 
 
 def _is_object(value):
@@ -225,6 +208,10 @@ def _is_object(value):
 # ===----------------------------------------------------------------------===
 
 
+class _Found(Exception):
+    """An array is within reach."""
+
+
 class _Draws(Exception):
     """Random numbers are within reach: of a function, or None."""
 
@@ -244,15 +231,23 @@ def _of_cells(function):
 
 
 def _of_function(value):
+    if "jax" in sys.modules:
+        _find_jax(value)
     if is_library(value.__module__ or ""):
         return []
-    code, scope, found = value.__code__, value.__globals__, _of_cells(value)
-    found += [scope[name] for name in _globals_of(code) if name in scope]
-    if _draws(code, found):
+    code, found = value.__code__, _of_cells(value)
+    names = _globals_of(code)
+    if names:
+        scope = value.__globals__
+        found += [scope[name] for name in names if name in scope]
+    if _draws(code, names, found):
         raise _Draws(value)
-    found += value.__dict__.values()
+    if value.__dict__:
+        found += value.__dict__.values()
     found += value.__defaults__ or ()
-    return found + [*(value.__kwdefaults__ or {}).values()]
+    if value.__kwdefaults__:
+        found += value.__kwdefaults__.values()
+    return found
 
 
 def _of_object(value):
@@ -264,20 +259,32 @@ def _of_object(value):
 
 
 def _of_array(value):
+    if is_array(value):
+        raise _Found
     return _of_object(value) if _is_object(value) else []
 
 
 def _of_generator(value):
-    return []
+    raise _Draws(None)
 
 
 def _of_module(value):
+    if "jax" in sys.modules:
+        _find_jax(value)
     return []
 
 
 def _of_jax(value):
     """An array of JAX, or one of its functions."""
+    if is_array(value):
+        raise _Found
+    _find_jax(value)
     return []
+
+
+def _find_jax(value):
+    if _is_jax(value):
+        raise _Found
 
 
 def _is_jax(value):
@@ -293,9 +300,6 @@ def _is_jax(value):
     from . import jax_mode
 
     return jax_mode.is_own(value) or jax_mode.wrapped(value) is not None
-
-
-_MAYBE_JAX = (_of_module, _of_function, _of_jax)
 
 
 _CONTAINERS = [
@@ -330,6 +334,25 @@ def _parts_of(value):
     return _of_object if _is_object(value) else None
 
 
+def _leads_to_arrays(value):
+    """Whether arrays are within reach."""
+    # Kept, as otherwise another object could get the id of one.
+    seen, waiting = {}, [value]
+    try:
+        while waiting:
+            value = waiting.pop()
+            parts = _parts.get(type(value), _unknown)
+            if parts is _unknown:
+                parts = _parts[type(value)] = _parts_of(value)
+            if parts is None or id(value) in seen or len(seen) > _MOST_VISITED:
+                continue
+            seen[id(value)] = value
+            waiting += [x for x in parts(value) if _parts.get(type(x), x) is not None]
+    except _Found:
+        return True
+    return False
+
+
 # ===----------------------------------------------------------------------===
 # Random numbers, which are numbers like others, once drawn
 # ===----------------------------------------------------------------------===
@@ -352,15 +375,15 @@ def _imports_random(code):
     )
 
 
-def _draws(code, values):
-    """Whether code draws with what it reads of its closure and globals."""
-    names, numpy = _globals_of(code), sys.modules.get("numpy")
+def _draws(code, names, values):
+    """Whether code, which reads globals and attributes of these names, draws with
+    what it reads of its closure and globals."""
     for value in values:
         kind = type(value)
         if kind is types.ModuleType:
             if value is random or value is sys.modules.get("numpy.random"):
                 return True
-            if value is numpy and "random" in names:
+            if value is sys.modules.get("numpy") and "random" in names:
                 return True
         # As `from random import random` has it.
         elif kind is types.BuiltinFunctionType and _is_generator(type(value.__self__)):
@@ -387,10 +410,9 @@ def _random_error(function):
 
 def rebind(function, recorder):
     """The function as it is to be traced."""
-    rebinder = Rebinder(recorder)
     try:
-        if not rebinder.needs(function):
+        if not _leads_to_arrays(function):
             return function
     except _Draws as draws:
         raise _random_error(draws.function or function) from None
-    return rebinder.replace(function)
+    return Rebinder(recorder).replace(function)
