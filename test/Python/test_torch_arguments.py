@@ -36,6 +36,49 @@ class Case(unittest.TestCase):
 
 
 class Calls(Case):
+    def test_after_a_call_that_fits(self):
+        """That arguments fit is known of calls before, but of none that differ."""
+
+        def call(mask_length=LENGTH, enable_gqa=False, **others):
+            mask = create_block_mask(causal, 1, 1, LENGTH, mask_length, device="cpu")
+            tensors = {**dict(zip(("query", "key", "value"), self.tensors)), **others}
+            return flex_attention(
+                **tensors, block_mask=mask, enable_gqa=enable_gqa, kernel_options=FAST
+            )
+
+        q, k, v = self.tensors
+        twice = q.repeat(1, 2, 1, 1)
+        call()
+        call(query=twice, enable_gqa=True)
+        nested = torch.nested.nested_tensor([*v])
+        layouts = v.to_sparse(), v.to_mkldnn(), v.contiguous().to_sparse_csr()
+        self.assertTrue(all(type(x) is torch.Tensor for x in (nested, *layouts)))
+        for text, wrong in [
+            ("but got a nested one", {"value": nested}),
+            *[("one of the layout", {"key": x}) for x in layouts],
+            ("but got list", {"key": k.tolist()}),
+            ("have one dtype", {"key": k.double()}),
+            ("be on one device", {"value": v.to("meta")}),
+            ("4 dimensions|2 dimensions", {"query": q[0]}),
+            ("same head dimension", {"query": q[..., :4]}),
+            ("same batch, heads and length", {"value": v[:, :, :-1]}),
+            ("for 11 queries and 11 keys", {"mask_length": LENGTH + 1}),
+            ("to be for 11 queries and 10 keys", {"key": k[:, :, 1:], "value": v[:, :, 1:]}),
+            ("same number of heads", {"query": twice}),
+        ]:
+            with self.subTest(text):
+                self.reject(text, call, kinds=(), **wrong)
+                # Nor is what did not fit.
+                self.reject(text, call, kinds=(), **wrong)
+        short = create_block_mask(causal, 1, 1, LENGTH, LENGTH + 1, device="cpu")
+        short = short._adjust(LENGTH, LENGTH)
+        flex_attention(*self.tensors, block_mask=short, kernel_options=FAST)
+        short._shape = (1, 1, LENGTH, LENGTH + 1)
+        text = "for 11 queries and 11 keys"
+        self.reject(
+            *(text, flex_attention, *self.tensors), block_mask=short, kernel_options=FAST
+        )
+
     def test_scale(self):
         for scale in (
             "x",

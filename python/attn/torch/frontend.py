@@ -26,6 +26,10 @@ from .errors import InvalidArgument
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 DEVICES = ("cpu", "cuda")
 TYPES = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+# What `_kind` says of arguments that fit. Of so many that is known; then all are
+# forgotten.
+_MOST_KNOWN = 4096
+_fitting = set()
 _warned = False
 
 
@@ -141,6 +145,42 @@ def check_shapes(query, key, value, block_mask, enable_gqa, any_batch=False):
                 f"expects block_mask to have the batch {batch} of query where key has"
                 f" 1, but got the shape {tuple(block_mask.shape)}"
             )
+
+
+def _kind(query, key, value, block_mask, enable_gqa):
+    """All that decides whether arguments fit each other, or None where that is not
+    soon told: of tensors and masks of other classes, and in graphs."""
+    if (
+        not (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN)
+        or not (block_mask is None or type(block_mask) is mask.Mask)
+        or torch.compiler.is_dynamo_compiling()
+    ):
+        return None
+    try:
+        return (
+            *(query.shape, query.dtype, query.device, query.layout),
+            *(key.shape, key.dtype, key.device, key.layout),
+            *(value.shape, value.dtype, value.device, value.layout),
+            not enable_gqa,
+            block_mask and block_mask.shape,
+        )
+    except RuntimeError:  # a nested tensor has no shape
+        return None
+
+
+def _check(query, key, value, block_mask, enable_gqa, may_be_sharded):
+    """Checks the arguments, and returns the function of the mask."""
+    kind = _kind(query, key, value, block_mask, enable_gqa)
+    if kind is not None and kind in _fitting:
+        return block_mask and block_mask.mask_mod
+    check_tensors(query, key, value, may_be_sharded)
+    check_shapes(query, key, value, block_mask, enable_gqa)
+    mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
+    if kind is not None:
+        if len(_fitting) >= _MOST_KNOWN:
+            _fitting.clear()
+        _fitting.add(kind)
+    return mask_mod
 
 
 def check_request(return_aux):
@@ -360,9 +400,7 @@ def flex_attention(
         check_request(return_aux)
         wants_lse = return_aux.lse
     has_parts = type(query) not in _PLAIN and sharded.is_sharded(query)
-    check_tensors(query, key, value, has_parts)
-    check_shapes(query, key, value, block_mask, enable_gqa)
-    mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
+    mask_mod = _check(query, key, value, block_mask, enable_gqa, has_parts)
     if has_parts:
 
         def part(query, key, value, score_mod, block_mask):
