@@ -14,31 +14,31 @@ class Attention(_compat.OuterFunction):
     Of the call, its inputs and both results are kept. Not for torch.func."""
 
     @staticmethod
-    def forward(ctx, *inputs):
-        output = inputs[0].run(*inputs[1:4], inputs[4:], True)
-        Attention.keep(ctx, inputs, output)
+    def forward(ctx, kernels, query, key, value, *arguments):
+        output = kernels.run(query, key, value, arguments, True)
+        Attention.keep(ctx, kernels, query, key, value, arguments, output)
         return output
 
     @staticmethod
-    def keep(ctx, inputs, output):
-        kernels = ctx.kernels = inputs[0]
+    def keep(ctx, kernels, query, key, value, arguments, output):
         # Numbers are behind all tensors.
-        end = 1 + kernels.count_tensors()
-        ctx.numbers = inputs[end:]
-        ctx.save_for_backward(*inputs[1:end], *output)
+        end = kernels.count_tensors() - 3
+        ctx.rest = kernels, arguments[end:]
+        ctx.save_for_backward(query, key, value, *arguments[:end], *output)
 
     @staticmethod
     def backward(ctx, d_out, d_lse):
+        kernels, numbers = ctx.rest
         *tensors, out, lse = ctx.saved_tensors
         # Where nobody differentiates or transforms what follows, as usual, it is no
         # function: PyTorch asks for the signature of one at each call.
         is_plain = not torch.is_grad_enabled() and not _compat.is_transformed()
         gradients = iter(
             (_Gradient.forward if is_plain else _Gradient.apply)(
-                *(ctx.kernels, ctx.needs_input_grad[1:]),
+                *(kernels, ctx.needs_input_grad[1:]),
                 *(out, lse, d_out, d_lse),
                 *tensors,
-                *ctx.numbers,
+                *numbers,
             )
         )
         return tuple(next(gradients) if want else None for want in ctx.needs_input_grad)
@@ -54,7 +54,8 @@ class Transformed(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        Attention.keep(ctx, inputs, output)
+        kernels, query, key, value, *arguments = inputs
+        Attention.keep(ctx, kernels, query, key, value, arguments, output)
 
     backward = staticmethod(Attention.backward)
 

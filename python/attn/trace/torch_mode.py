@@ -5,7 +5,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import functions
-from .proxy import has_traced, read
+from .proxy import Scalar, has_traced, read
 
 _GETITEM = torch.Tensor.__getitem__
 _OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
@@ -23,9 +23,9 @@ class CaptureMode(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if func is _GETITEM and has_traced(args[1]):
+        if func is _GETITEM and (type(args[1]) is Scalar or has_traced(args[1])):
             return read(*args)
+        kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if has_traced(args) or has_traced(kwargs):
             return functions.call_torch(func, args, kwargs)
