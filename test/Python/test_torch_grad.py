@@ -135,6 +135,29 @@ class Gradients(unittest.TestCase):
             enable_gqa=True,
         )
 
+    def test_rows(self):
+        tensors = qkv((1, 2, 9, 8), (1, 2, 11), grad=True)
+        rows = torch.randn(2, 9, 300, dtype=torch.float64, requires_grad=True)
+        columns = torch.randn(2, 11, 300, dtype=torch.float64, requires_grad=True)
+        a = (rows * 0.1).detach().requires_grad_()
+        wrt = a, columns
+        for score in (
+            lambda s, b, h, i, j: s + (a[h, i] * columns[h, j]).sum(-1),
+            lambda s, b, h, i, j: s * torch.tanh((a[h, i] * columns[h, j]).sum(-1)),
+            lambda s, b, h, i, j: s - (a[h, i] - columns[h, j]).abs().mean(-1) * s,
+        ):
+            self.check(tensors, score, wrt=wrt)
+        small = [x[..., :6].detach().requires_grad_() for x in wrt]
+        a, columns = small
+        for score in (
+            lambda s, b, h, i, j: s + a[h, i, 0] * columns[h, j, 0] + a[h, i, 1] * columns[h, j, 1],
+            lambda s, b, h, i, j: s + (a[h, i] + columns[h, j]).amax(-1),
+            # Those that are equal share.
+            lambda s, b, h, i, j: s + (a[h, i].round() * columns[h, j]).relu().amax(-1),
+            lambda s, b, h, i, j: s - (a[h, i] * columns[h, j]).amin(-1) * s,
+        ):
+            self.check(tensors, score, wrt=small)
+
     def test_captures_of_16_bits(self):
         tensors = qkv((1, 2, 11, 8), dtype=torch.float32, grad=True)
         bias = torch.randn(2, 11).bfloat16().requires_grad_()

@@ -168,7 +168,7 @@ class Captures(Case):
         self.assertEqual(program.arguments()[0].shape, (6, 4, 1))
 
     def test_extents(self):
-        # They are not part of the program, but what is unrolled is.
+        # They are not part of the program, but those of loops are.
         def score(s, b, h, q, kv):
             return s + a[h % len(a), q % 6].sum(-1)
 
@@ -180,6 +180,31 @@ class Captures(Case):
             self.assertEqual(program.captures[0].fixed, {0, 1, 2})
             self.check(score)
         self.assertEqual([key == keys[0] for key in keys], [True, True, False])
+
+    def test_loops(self):
+        # One for each reduction, with what depends on its elements.
+        a = numpy.arange(4 * 9 * 700, dtype="f4").reshape(4, 9, 700) % 7 - 3
+        score = lambda s, b, h, q, kv: (
+            s
+            + (a[h % 4, q % 9] * a[h % 4, kv % 9]).sum(-1) * 1e-3
+            + a[h % 4, kv % 9].sum(-1)
+        )
+        self.check(score)
+        text = trace.trace(score).to_mlir(trace.Variant())
+        self.assertEqual(text.count("scf.for"), 2)
+        self.assertEqual(text.count("tensor.extract"), 3)
+        # Loops in loops share nothing but what is outside of both.
+        pairs = lambda s, b, h, q, kv: s + a[h % 4, :, :5].sum((-1, -2)) * s
+        self.check(pairs)
+        text = trace.trace(pairs).to_mlir(trace.Variant())
+        self.assertRegex(text, r"scf\.for[^}]*scf\.for[^}]*}[^}]*}")
+        # The tiles that a mask needs are known of what is written out.
+        ends = numpy.arange(0, 900, 3)
+        for count in 20, 300:
+            mask = lambda b, h, q, kv: (ends[:count] == kv[..., None]).any(-1)
+            self.check(mask=mask)
+            text = trace.trace(None, mask).to_mlir(trace.Variant())
+            self.assertEqual("scf.for" in text, count == 300)
 
     def test_floats_that_are_too_great(self):
         most, least = 1e300, -1e300

@@ -1,5 +1,7 @@
 """Functions that know of types and shapes: casts, constants, reductions."""
 
+import itertools
+import math
 import typing
 
 from . import proxy
@@ -213,7 +215,9 @@ def stack(recorder, values, dim=0, axis=0, **_):
             raise TraceError("a list of traced values has no traced index: use where()")
         return values[index]
 
-    return proxy.Array(recorder, (len(values),), at)
+    result = proxy.Array(recorder, (len(values),), at)
+    result._is_list = True
+    return result
 
 
 @define("index", "_unsafe_index")
@@ -240,47 +244,93 @@ def _tuple(value):
 # ===----------------------------------------------------------------------===
 
 
-def _reduce(recorder, x, dim, keepdim, combine, empty=None, finish=None):
-    """Combines the elements along dimensions, all of them if `dim` is None.
-    `finish(result, count)` makes a result of it."""
+# Reductions of more elements than these are not written out.
+_MOST_WRITTEN = 256
+
+
+def _reduce(recorder, x, dim, keepdim, name, empty=None, finish=None):
+    """Combines the elements along dimensions, all of them if `dim` is None, by an
+    operation. `finish(result, count)` makes a result of it."""
     x = operand(recorder, x)
     if not hasattr(x, "_at"):
         return finish(x, 1) if finish else x
     rank = len(x.shape)
     dims = range(rank) if dim is None else sorted(d % max(rank, 1) for d in _tuple(dim))
     kept = [d for d in range(rank) if d not in dims]
-    places = [()]
-    for d in dims:
-        places = [(*place, n) for place in places for n in range(x.shape[d])]
+    extents = [x.shape[d] for d in dims]
+    count = math.prod(extents)
+    # No loop reads the values of a list, and of a mask that is in a loop nothing
+    # tells which tiles need it.
+    is_logical = name in ("logical_or", "logical_and")
+    is_written = x._is_list or (is_logical and count <= _MOST_WRITTEN)
+    combine = _write_out if is_written else _loop
 
     def at(indices):
-        full = [0] * rank
-        for d, index in zip(kept, indices):
-            full[d] = index
-        chosen = []
-        for place in places:
-            for d, n in zip(dims, place):
-                full[d] = n
-            chosen.append(tuple(full))
-        values = x.elements(chosen)
-        if not values:
-            if empty is None:
-                raise TraceError("expects a reduction over at least one element")
-            values = [_constant(recorder, empty)]
-        # Pairs of pairs: a chain would be as long as the row.
-        while len(values) > 1:
-            rest = values[len(values) & ~1 :]
-            values = [combine(a, b) for a, b in zip(values[::2], values[1::2])] + rest
-        return finish(values[0], len(places)) if finish else values[0]
+        def element(places):
+            place = dict(zip((*kept, *dims), (*indices, *places)))
+            return x._at(tuple([place[d] for d in range(rank)]))
+
+        x.fixed()
+        if count:
+            value = combine(recorder, name, extents, element)
+            is_extreme = name in ("maximum", "minimum") and value._kind == "F"
+            if is_extreme and count > 1 and not is_written:
+                value = _average_equal(recorder, extents, element, value)
+        elif empty is None:
+            raise TraceError("expects a reduction over at least one element")
+        else:
+            value = _constant(recorder, empty)
+        return finish(value, count) if finish else value
 
     if not kept and not keepdim:
         return at(())
     if keepdim:
         shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        return proxy.Array(
-            recorder, shape, lambda i: at([i[d] for d in kept]), x._extents
+        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), (x,))
+    return proxy.Array(recorder, [x.shape[d] for d in kept], at, (x,))
+
+
+def _loop(recorder, name, extents, element):
+    """What an operation makes of `element(indices)` for all indices below some: a
+    loop for each of these."""
+    if not extents:
+        return element(())
+    extent, *inner = extents
+    if extent == 1:
+        return _loop(recorder, name, inner, lambda places: element((0, *places)))
+    with recorder.counter(extent) as counter:
+        index = proxy.Scalar(recorder, counter)
+        value = _loop(recorder, name, inner, lambda places: element((index, *places)))
+    return proxy.Scalar(recorder, recorder.reduce(name, counter, value._number))
+
+
+def _write_out(recorder, name, extents, element):
+    """The same without a loop."""
+    places = list(itertools.product(*map(range, extents)))
+    if len(places) > _MOST_WRITTEN:
+        raise TraceError(
+            f"expects a reduction over at most {_MOST_WRITTEN} traced values in a"
+            f" list, but got {len(places)}"
         )
-    return proxy.Array(recorder, [x.shape[d] for d in kept], at, x._extents)
+    values = [element(place) for place in places]
+    # Pairs of pairs: a chain would be as long as the list.
+    while len(values) > 1:
+        rest = values[len(values) & ~1 :]
+        pairs = zip(values[::2], values[1::2])
+        values = [elementwise(recorder, name, pair) for pair in pairs] + rest
+    return values[0]
+
+
+def _average_equal(recorder, extents, element, value):
+    """The average of the elements that are a value: their maximum, with a gradient
+    that these share equally, and that needs no maxima of the elements before each."""
+    f = Math(recorder)
+
+    def sum_up(term):
+        return _loop(recorder, "add", extents, lambda places: term(element(places)))
+
+    total = sum_up(lambda x: f.select(f.eq(x, value), x, f(0.0)))
+    return f.div(total, sum_up(lambda x: f.to_float(f.eq(x, value))))
 
 
 def _reduction(names, op, *, empty=None, first=None, finish=None):
@@ -304,9 +354,7 @@ def _reduction(names, op, *, empty=None, first=None, finish=None):
             x = cast(recorder, x, dtype)
         last = finish and (lambda value, count: finish(f, value, count))
         dim = axis if dim is None else dim
-        return _reduce(
-            recorder, x, dim, keepdim or keepdims, getattr(f, op), empty, last
-        )
+        return _reduce(recorder, x, dim, keepdim or keepdims, op, empty, last)
 
     return define(*names)(function)
 

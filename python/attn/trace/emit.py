@@ -53,6 +53,7 @@ class Emitter:
         self.location = ""
         self._prefix = prefix
         self._seen = {}
+        self._names = 0
 
     def emit(self, text, type, lo=None, hi=None):
         """A value from the text of an operation, from `lo` to `hi` where that is
@@ -62,16 +63,39 @@ class Emitter:
             lo = hi = None
         value = self._seen.get(text)
         if value is None:
-            value = Value(f"{self._prefix}{len(self._seen)}", type, lo, hi)
-            self._seen[text] = value
+            value = self._seen[text] = self._new(type, lo, hi)
             self.lines.append(f"{value.name} = {text}{self.location}")
         return value
+
+    def _new(self, type, lo=None, hi=None):
+        self._names += 1
+        return Value(f"{self._prefix}{self._names - 1}", type, lo, hi)
 
     def op(self, name, *operands, lo=None, hi=None):
         """An operation whose operands and result have one type."""
         names = ", ".join(operand.name for operand in operands)
         type = operands[0].type
         return self.emit(f"{name} {names} : {type}", type, lo, hi)
+
+    def loop(self, extent, first, combine):
+        """What `combine(carried, counter)` makes of `first` for each number of a
+        counter below `extent`."""
+        bounds = [self.integer(n).name for n in (0, extent, 1)]
+        result, carried = self._new(first.type), self._new(first.type)
+        counter = self._new("index", 0, extent - 1)
+        lines, seen, location = self.lines, self._seen, self.location
+        # What is written in the loop is not seen behind it.
+        self.lines, self._seen = [], dict(seen)
+        last = combine(carried, counter)
+        body, self.lines, self._seen = self.lines, lines, seen
+        lines.append(
+            f"{result.name} = scf.for {counter.name} = {bounds[0]} to {bounds[1]} step"
+            f" {bounds[2]} iter_args({carried.name} = {first.name}) -> ({first.type}) {{"
+        )
+        lines += [f"  {line}" for line in body]
+        lines += [f"  scf.yield {last.name} : {last.type}", f"}}{location}"]
+        self.location = location
+        return result
 
     def compare(self, predicate, a, b):
         """`predicate` is that of integers, or None, and that of floats."""

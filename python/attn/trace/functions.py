@@ -110,7 +110,7 @@ def apply(recorder, function, values, positive=None):
     def at(indices):
         return function(*(_pick(value, indices) for value in values))
 
-    return proxy.Array(recorder, shape, at, [x for a in arrays for x in a._extents])
+    return proxy.Array(recorder, shape, at, arrays)
 
 
 def _broadcast(arrays):
@@ -145,6 +145,16 @@ def elementwise(recorder, name, args):
         return proxy.Scalar(recorder, recorder.op(name, *(x._number for x in scalars)))
 
     return apply(recorder, function, args, 1 if name in ("floor_div", "mod") else None)
+
+
+def element(span, index):
+    """What a range has at an index, which may be traced."""
+    if not isinstance(index, proxy.Scalar):
+        return span[index]
+    f = Math(index._recorder)
+    if span.step != 1:
+        index = f.mul(index, f(span.step))
+    return f.add(index, f(span.start)) if span.start else index
 
 
 def expand(scalar):

@@ -42,6 +42,11 @@ def _region(name, region):
             text = f"x{operands[0]}"
         elif op == "load":
             text = f"t{operands[0]}[{', '.join(names[i] for i in operands[1:])}]"
+        elif op == "counter":
+            text = f"0 .. {operands[0] - 1}"
+        elif op == "reduce":
+            name, _, counter, value = operands
+            text = f"{name} of {names[value]} for all {names[counter]}"
         else:
             text = f"{op}({', '.join(names[i] for i in operands)})"
         names.append(f"v{n}")

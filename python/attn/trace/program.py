@@ -7,25 +7,14 @@ import typing
 from .._errors import InvalidArgument
 from .._tensors import Bitcast
 from .emit import MOST, Emitter, Value
-from .ops import OPS
-from .recorder import Capture, typed
+from .recorder import Capture
+from .region import Region, reachable, write
 
 _SCALAR_TYPES = {"B": "i1", "I": "index", "P": "index"}
 _LAYOUTS = ("bhsd", "bshd")
 _FLOATS = ("f64", "f32", "f16", "bf16")
 # The greatest finite numbers.
 _MOST = {"f32": 3.4028234663852886e38, "f64": 1.7976931348623157e308}
-
-
-class Region(typing.NamedTuple):
-    """A function as operations: (name, operands...), where an operand is the
-    number of a value, of which the arguments of the region are the first."""
-
-    arguments: str  # their kinds
-    ops: tuple
-    result: int
-    # (file, line, column) or None of each operation; () if not known.
-    places: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +125,7 @@ class Program:
         """Whether a function asks for an index: 0 is that of the batch, and 1, 2
         and 3 are those of the head, the query and the key."""
         return any(
-            region is not None and index - 4 + len(region.arguments) in _reachable(region)
+            region is not None and index - 4 + len(region.arguments) in reachable(region)
             for region in (self.score, self.mask)
         )
 
@@ -149,7 +138,7 @@ class Program:
         """The numbers of the captures that the score depends on."""
         if self.score is None:
             return ()
-        used, first = _reachable(self.score), len(self.score.arguments)
+        used, first = reachable(self.score), len(self.score.arguments)
         ops = [op for n, op in enumerate(self.score.ops) if first + n in used]
         return tuple(sorted({op[1] for op in ops if op[0] == "load"}))
 
@@ -210,14 +199,6 @@ def _pad(tensor):
 # ===----------------------------------------------------------------------===
 
 
-def _place(place):
-    if place is None:
-        return ""
-    file, line, column = place
-    file = file.replace("\\", "\\\\").replace('"', '\\"')
-    return f' loc("{file}":{line}:{column})'
-
-
 def _region(keyword, region, program, variant, names, types):
     """`score(...) { ... }` or `mask(...) { ... }`."""
     e = Emitter(variant.float_type)
@@ -229,16 +210,8 @@ def _region(keyword, region, program, variant, names, types):
     if keyword == "score" and variant.scale == "runtime":
         scale = Value("%scale", e.float_type)
         values[0] = e.op("arith.mulf", values[0], scale)
-    used = _reachable(region)
-    first = len(values)
-    for n, record in enumerate(region.ops):
-        if first + n not in used:
-            values.append(None)
-            continue
-        e.location = _place(region.places[n]) if region.places else ""
-        values.append(_operation(e, record, values, program, names, types))
-    e.location = ""
-    result = e.to_kind(values[region.result], "F" if keyword == "score" else "B")
+    result = write(e, region, values, program, names, types)
+    result = e.to_kind(result, "F" if keyword == "score" else "B")
     results = [result]
     if keyword == "score" and program.dropout is not None:
         first = len(program.captures) - 2
@@ -256,52 +229,6 @@ def _region(keyword, region, program, variant, names, types):
     lines = [*e.lines, f"attn.yield {' : '.join(yielded)}"]
     body = "".join(f"        {line}\n" for line in lines)
     return f"\n      {keyword}({', '.join([*letters, *names])}) {{\n{body}      }}"
-
-
-def _reachable(region):
-    """The numbers of the values that the result needs."""
-    first, used = len(region.arguments), {region.result}
-    for n in range(len(region.ops) - 1, -1, -1):
-        if first + n in used:
-            record = region.ops[n]
-            if record[0] == "load":
-                used.update(record[2:])
-            elif record[0] not in ("constant", "scalar"):
-                used.update(record[1:])
-    return used
-
-
-def _operation(e, record, values, program, names, types):
-    name = record[0]
-    if name == "constant":
-        if record[1] == "F":
-            return e.float(float.fromhex(record[2]))
-        return (e.integer if record[1] == "I" else e.bool)(record[2])
-    if name == "scalar":
-        at = len(program.captures) + record[1]
-        positive = program.scalars[record[1]].kind == "P"
-        return Value(names[at], types[at], 1 if positive else None)
-    if name == "load":
-        indices = [values[n] for n in record[2:]]
-        return e.load(names[record[1]], program.captures[record[1]], indices)
-    operands = [values[n] for n in record[1:]]
-    wanted, _ = typed(name, tuple(_kind(x) for x in operands))
-    # Integers that were read are compared in their own type.
-    if (
-        name in ("eq", "ne", "lt", "le", "gt", "ge")
-        and operands[0].type == operands[1].type
-    ):
-        if wanted[0] == "I":
-            return OPS[name].emit(e, "I", *operands)
-    if not name.startswith("to_"):
-        operands = [e.to_kind(x, kind) for x, kind in zip(operands, wanted)]
-    return OPS[name].emit(e, wanted[-1], *operands)
-
-
-def _kind(value):
-    if value.type == "i1":
-        return "B"
-    return "I" if value.type.startswith("i") else "F"
 
 
 def _text(program, variant, names, types):

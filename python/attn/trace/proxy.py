@@ -10,7 +10,6 @@ from .._tensors import Bitcast
 from . import functions
 from .errors import TraceError, branch_error, number_error
 from .ops import NAMES
-from .recorder import MOST_UNROLLED
 
 _NUMBERS = (int, float, bool)
 
@@ -220,31 +219,23 @@ class Array(Traced):
     """A function from indices to Scalars, with a shape. Nothing is recorded
     before an element is asked for."""
 
-    __slots__ = ("_at", "_extents", "shape")
+    __slots__ = ("_at", "_extents", "_is_list", "shape")
 
-    def __init__(self, recorder, shape, at, extents=()):
+    def __init__(self, recorder, shape, at, of=()):
         self._recorder = recorder
         self.shape = tuple(shape)
         # From a tuple of ints and Scalars, one for each dimension.
         self._at = at
         # The captured tensors and dimensions that the shape is from.
-        self._extents = extents
+        self._extents = [extent for array in of for extent in array._extents]
+        # Whether its elements have no traced index.
+        self._is_list = any([array._is_list for array in of])
 
     def fixed(self):
         """Itself, whose shape has now become part of the program."""
         for tensor, dim in self._extents:
             self._recorder.fix(tensor, dim)
         return self
-
-    def elements(self, indices_of):
-        if len(indices_of) > MOST_UNROLLED:
-            raise TraceError(
-                f"expects a reduction over at most {MOST_UNROLLED} elements, but got"
-                f" {len(indices_of)}: compute it beforehand, or let it be part of a"
-                " table"
-            )
-        self.fixed()
-        return [self._at(indices) for indices in indices_of]
 
     @property
     def dtype(self):
@@ -301,17 +292,14 @@ class Array(Traced):
                 if source is None:
                     indices.pop(0)
                 elif isinstance(what, range):
-                    index = indices.pop(0)
-                    if what.start or what.step != 1:
-                        index = index * what.step + what.start
-                    full.append(index)
+                    full.append(functions.element(what, indices.pop(0)))
                 else:
                     full.append(what)
             return self._at(tuple(full))
 
         if not shape:
             return at(())
-        return Array(self._recorder, shape, at, self._extents)
+        return Array(self._recorder, shape, at, (self,))
 
     def __matmul__(self, other):
         return functions.call(self._recorder, "matmul", (self, other), {})
@@ -408,8 +396,8 @@ class Table(Array):
         self._bound = bound or (None,) * len(tensor.shape)
         free = [d for d, index in enumerate(self._bound) if index is None]
         shape = [tensor.shape[d] for d in free]
-        extents = [(tensor, d) for d in free]
-        super().__init__(recorder, shape, self._element, extents)
+        super().__init__(recorder, shape, self._element)
+        self._extents = [(tensor, d) for d in free]
 
     @property
     def is_whole(self):

@@ -1,5 +1,6 @@
 """Collects the operations of a program while its functions run."""
 
+import contextlib
 import sys
 import typing
 
@@ -20,9 +21,6 @@ _dtype_names = {}
 # The values that each region begins with.
 SCORE_KINDS = "FIIII"
 MASK_KINDS = "IIII"
-
-# A reduction over more elements than these is not unrolled.
-MOST_UNROLLED = 256
 
 
 def typed(name, kinds):
@@ -170,6 +168,8 @@ class Recorder:
         self.located = located
         # The first error that the function may not go on after.
         self.refused = None
+        # How many loops what is recorded now is in.
+        self._depth = 0
 
     def refuse(self, error):
         """An error that counts even if something catches it, as operators of
@@ -199,6 +199,24 @@ class Recorder:
         if type(found) is str:
             raise TraceError(f"'{name}' {found}")
         return self.add((name, *operands), found[1])
+
+    @contextlib.contextmanager
+    def counter(self, extent):
+        """The number of what counts from 0 to `extent` in a loop. What is computed
+        with it is recorded as everything is: that it is in the loop shows in its
+        operands. Loops share counters, but none with one around it."""
+        number = self.add(("counter", extent, self._depth), "I")
+        self._depth += 1
+        try:
+            yield number
+        finally:
+            self._depth -= 1
+
+    def reduce(self, name, counter, value):
+        """The number of what an operation makes of `value` for all numbers of a
+        counter."""
+        kind = typed(name, (self.kinds[value],) * 2)[1]
+        return self.add(("reduce", name, kind, counter, value), kind)
 
     # ===------------------------------------------------------------------===
     # Numbers
