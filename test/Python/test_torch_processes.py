@@ -48,7 +48,9 @@ from torch._dynamo.utils import counters
 def model(x, table):
     length = x.shape[2]
     mask = ours.create_block_mask(lambda b, h, i, j: j <= i, None, None, length, length, "cpu")
-    return ours.flex_attention(x, x, x, lambda s, b, h, i, j: s + table[i - j], mask).sin()
+    score_mod = lambda s, b, h, i, j: s + table[i - j]
+    # Gradients of x are summed by a kernel of Inductor.
+    return ours.flex_attention(x, x, x, score_mod, mask, kernel_options={"ATTN": {"opt_level": 0}})
 torch.manual_seed(0)
 x = torch.randn(1, 2, 20, 8, requires_grad=True)
 table = torch.randn(20, requires_grad=True)
@@ -58,7 +60,8 @@ print(counters["inductor"]["fxgraph_cache_miss"], counters["aot_autograd"]["auto
       *[float(t.double().sum()).hex() for t in (o, x.grad, table.grad)])
 """
 
-# A layer of attention with a learned bias, whose loss is summed over ranks.
+# A layer of attention with a learned bias, whose loss is summed over ranks: gradients
+# by kind. The first rank has those of all inputs as well.
 RANK = """
 import os, sys, torch
 import torch.distributed as distributed
@@ -78,25 +81,26 @@ class Layer(torch.nn.Module):
         score = lambda s, b, h, i, j: s + self.bias[h, i - j + 10]
         return flex_attention(q, k, v, score).square().mean()
 
-kind, rank, store = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+rank, store, file = int(sys.argv[1]), *sys.argv[2:]
 torch.manual_seed(1)
 x = torch.randn(4, 10, 16)
-model = Layer()
-if kind == "whole":
+found = {}
+if rank == 0:
+    model = Layer()
     model(x).backward()
-else:
-    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    wrapped = DistributedDataParallel(model) if kind == "ddp" else fully_shard(model)
+    found["whole"] = [p.grad for p in model.parameters()]
+distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+for kind, wrap in ("ddp", DistributedDataParallel), ("fsdp", fully_shard):
+    model = Layer()
+    wrapped = wrap(model)
     wrapped(x[2 * rank : 2 * rank + 2]).backward()
-grads = [p.grad for p in model.parameters()]
-if kind == "fsdp":
-    grads = [g.full_tensor() for g in grads]
-torch.save(grads, sys.argv[4])
-if kind != "whole":
-    distributed.destroy_process_group()
-    # Threads of Gloo may still hold tensors, and abort a process whose Python ends
-    # meanwhile (github.com/pytorch/pytorch/pull/179291).
-    os._exit(0)
+    grads = [p.grad for p in model.parameters()]
+    found[kind] = [g.full_tensor() for g in grads] if kind == "fsdp" else grads
+torch.save(found, file)
+distributed.destroy_process_group()
+# Threads of Gloo may still hold tensors, and abort a process whose Python ends
+# meanwhile (github.com/pytorch/pytorch/pull/179291).
+os._exit(0)
 """
 
 
@@ -226,23 +230,21 @@ class Processes(unittest.TestCase):
     )
     def test_ranks(self):
         """DDP and FSDP: gradients are those of one process."""
-
-        def run(kind, count):
-            store = os.path.join(self.folder, f"{kind}.store")
-            files = [os.path.join(self.folder, f"{kind}.{n}") for n in range(count)]
-            processes = [
-                subprocess.Popen([sys.executable, "-c", RANK, kind, str(n), store, file])
-                for n, file in enumerate(files)
-            ]
-            for process in processes:
-                self.addCleanup(process.kill)
-            self.assertEqual([p.wait(timeout=120) for p in processes], [0] * count)
-            return [torch.load(file) for file in files]
-
-        (wanted,) = run("whole", 1)
-        for kind in "ddp", "fsdp":
-            for grads in run(kind, 2):
-                for a, b in zip(grads, wanted):
+        store = os.path.join(self.folder, "store")
+        files = [os.path.join(self.folder, str(n)) for n in range(2)]
+        processes = [
+            subprocess.Popen([sys.executable, "-c", RANK, str(n), store, file])
+            for n, file in enumerate(files)
+        ]
+        for process in processes:
+            self.addCleanup(process.kill)
+        self.assertEqual([p.wait(timeout=120) for p in processes], [0, 0])
+        ranks = [torch.load(file) for file in files]
+        wanted = ranks[0].pop("whole")
+        for found in ranks:
+            self.assertEqual(list(found), ["ddp", "fsdp"])
+            for grads in found.values():
+                for a, b in zip(grads, wanted, strict=True):
                     torch.testing.assert_close(a, b)
 
 
