@@ -165,3 +165,45 @@ func.func @none(%q: !q) -> !q {
       }
   return %o : !q
 }
+
+// What is compared alone has no gradient: the loop over maxima stays, and none
+// is in reverse.
+// CHECK-LABEL: func @equal_grad
+// CHECK: adjoint(%s, %ds, %b, %h, %i, %j, %w0)
+// CHECK: %[[MOST:.*]] = scf.for
+// CHECK-NEXT: tensor.extract
+// CHECK-NEXT: arith.maximumf
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: }
+// CHECK-NOT: arith.maximumf
+// CHECK: scf.for
+// CHECK: arith.cmpf oeq, %{{.*}}, %[[MOST]]
+// CHECK-NOT: scf.for
+// CHECK: attn.contribute
+// CHECK-NOT: scf.for
+// CHECK: attn.yield
+func.func @equal(%q: !q, %w: !t) -> !q {
+  %init = tensor.empty() : !q
+  %o = attn.attention ins(%q, %q, %q : !q, !q, !q) captures(%w : !t) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %n = arith.constant 40 : index
+        %none = arith.constant 0.0 : f32
+        %least = arith.constant 0xFF800000 : f32
+        %most = scf.for %r = %zero to %n step %one iter_args(%acc = %least) -> (f32) {
+          %x = tensor.extract %t[%i, %r] : !t
+          %a = arith.maximumf %acc, %x : f32
+          scf.yield %a : f32
+        }
+        %y = scf.for %r = %zero to %n step %one iter_args(%acc = %s) -> (f32) {
+          %x = tensor.extract %t[%i, %r] : !t
+          %c = arith.cmpf oeq, %x, %most : f32
+          %z = arith.select %c, %x, %none : f32
+          %a = arith.addf %acc, %z : f32
+          scf.yield %a : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}

@@ -73,8 +73,13 @@ RegionAdjoint::RegionAdjoint(AttentionGradOp op, Block &score,
 SetVector<Value> RegionAdjoint::getFreeValues(Operation *op) {
   SetVector<Value> result;
   op->walk([&](Operation *inner) {
+    // What is compared alone has no gradient.
+    bool isActive = inner->hasTrait<OpTrait::IsTerminator>() ||
+                    llvm::any_of(inner->getResults(), [&](Value result) {
+                      return active.contains(result);
+                    });
     for (Value operand : inner->getOperands())
-      if (inner != op && active.contains(operand) &&
+      if (inner != op && isActive && active.contains(operand) &&
           !isa<TensorType>(operand.getType()) &&
           !op->isAncestor(operand.getParentBlock()->getParentOp()))
         result.insert(operand);
