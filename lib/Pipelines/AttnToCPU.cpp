@@ -56,6 +56,9 @@ void mlir::attn::buildOnlineStage(OpPassManager &pm,
   pm.addPass(createAttnOnlineSoftmaxPass());
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
+  // Reads are checked for each pair.
+  if (!options.boundsCheck)
+    pm.addPass(createAttnSplitRowTermsPass());
   AttnAssignSchedulePassOptions schedule;
   schedule.vectorBits = options.vectorBits;
   schedule.vectorRegisters = options.vectorRegisters;

@@ -60,6 +60,7 @@ void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
   pm.addPass(createAttnOnlineSoftmaxPass(softmax));
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
+  pm.addPass(createAttnSplitRowTermsPass());
 }
 
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,

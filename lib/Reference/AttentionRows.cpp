@@ -92,16 +92,20 @@ Error AttentionRows::setSizes() {
 }
 
 Expected<std::unique_ptr<AttentionRows::RegionCode>>
-AttentionRows::compileRegion(mlir::Region &region, bool isScore) {
+AttentionRows::compileRegion(mlir::Region &region, RegionKind kind) {
   auto code = std::make_unique<RegionCode>(options.mode);
   mlir::Block &block = region.front();
   RegionCompiler &compiler = code->compiler;
   unsigned argument = 0;
-  code->s = isScore ? compiler.bindLane(block.getArgument(argument++)) : 0;
+  code->s = kind == RegionKind::Score
+                ? compiler.bindLane(block.getArgument(argument++))
+                : 0;
   code->b = compiler.bindRow(block.getArgument(argument++));
   code->h = compiler.bindRow(block.getArgument(argument++));
   code->i = compiler.bindRow(block.getArgument(argument++));
-  code->j = compiler.bindLane(block.getArgument(argument++));
+  code->j = kind == RegionKind::Rows
+                ? 0
+                : compiler.bindLane(block.getArgument(argument++));
   for (auto [number, capture] : llvm::enumerate(inputs.captures))
     compiler.bindArray(block.getArgument(argument++), *capture, number);
   if (Error error = compiler.compileBlock(block))
@@ -112,25 +116,32 @@ AttentionRows::compileRegion(mlir::Region &region, bool isScore) {
     return result.takeError();
   code->result = *result;
   if (yield->getNumOperands() > 1) {
-    Expected<uint32_t> weight = compiler.getLane(yield->getOperand(1), yield);
-    if (!weight)
-      return weight.takeError();
-    code->weight = *weight;
+    Expected<uint32_t> second = compiler.getLane(yield->getOperand(1), yield);
+    if (!second)
+      return second.takeError();
+    code->second = *second;
   }
   return std::move(code);
 }
 
 Error AttentionRows::compile() {
-  for (bool isScore : {false, true}) {
-    mlir::Region &region = isScore ? op.getScore() : op.getMask();
+  auto compile = [&](mlir::Region &region, RegionKind kind,
+                     std::unique_ptr<RegionCode> &result) -> Error {
     if (region.empty())
-      continue;
-    Expected<std::unique_ptr<RegionCode>> code = compileRegion(region, isScore);
+      return Error::success();
+    Expected<std::unique_ptr<RegionCode>> code = compileRegion(region, kind);
     if (!code)
       return code.takeError();
-    (isScore ? score : mask) = std::move(*code);
-  }
-  return Error::success();
+    result = std::move(*code);
+    return Error::success();
+  };
+  if (Error error = compile(op.getMask(), RegionKind::Mask, mask))
+    return error;
+  if (auto online =
+          mlir::dyn_cast<mlir::attn::OnlineAttentionOp>(op.getOperation()))
+    if (Error error = compile(online.getRows(), RegionKind::Rows, rowTerms))
+      return error;
+  return compile(op.getScore(), RegionKind::Score, score);
 }
 
 void AttentionRows::packKeysAndValues(int64_t b, int64_t g) {
@@ -228,7 +239,9 @@ AttentionRows::Row AttentionRows::makeRow() const {
   row.q.resize(sizes.dim);
   row.scores.resize(roundUp(sizes.keys, kChunk));
   row.p.resize(sizes.keys);
-  if (score && score->weight)
+  if (rowTerms)
+    row.rowTerms = std::make_unique<Frame>(rowTerms->program);
+  if (score && score->second)
     row.weights.resize(sizes.keys);
   row.allowed.resize(sizes.keys);
   row.out.resize(roundUp(sizes.valueDim, PanelMatrix::kWidth));
@@ -308,6 +321,18 @@ void AttentionRows::applySparsity(Row &row) const {
   }
 }
 
+std::string AttentionRows::computeRowTerms(Row &row) const {
+  if (!rowTerms)
+    return "";
+  Frame &frame = *row.rowTerms;
+  setRowRegisters(*rowTerms, frame, row.id);
+  if (!frame.runRow() || !frame.runLanes(1))
+    return describe(*rowTerms, frame, row.id, 0);
+  row.added = frame.laneFloats(rowTerms->result)[0];
+  row.isAllowed = frame.laneInts(*rowTerms->second)[0] != 0;
+  return "";
+}
+
 std::string AttentionRows::computeMask(Row &row) const {
   std::string error = runMask(row);
   if (error.empty() && sparsity)
@@ -363,9 +388,15 @@ std::string AttentionRows::computeScores(Row &row) const {
         const double *result = frame.laneFloats(score->result);
         for (int64_t l = 0; l < numLanes; ++l)
           s[lanes[l]] = result[l];
-        if (score->weight)
+        if (score->second)
           for (int64_t l = 0; l < numLanes; ++l)
-            row.weights[begin + lanes[l]] = frame.laneFloats(*score->weight)[l];
+            row.weights[begin + lanes[l]] = frame.laneFloats(*score->second)[l];
+        if (!isReference(sums))
+          roundRow(s, count, kind);
+      }
+      if (rowTerms) {
+        for (int64_t l = 0; l < count; ++l)
+          s[l] += row.added;
         if (!isReference(sums))
           roundRow(s, count, kind);
       }
@@ -378,6 +409,12 @@ std::string AttentionRows::computeScores(Row &row) const {
 
 std::string AttentionRows::computeRow(Row &row) const {
   std::string error = computeMask(row);
+  if (error.empty())
+    error = computeRowTerms(row);
+  if (!row.isAllowed) {
+    row.numAllowed = 0;
+    row.spans.clear();
+  }
   if (!error.empty() || row.numAllowed == 0)
     return error;
   return computeScores(row);

@@ -43,10 +43,11 @@ public:
 
     Program program;
     RegionCompiler compiler;
-    /// Row registers of b, h, i, lane registers of s (for a score) and j, and
-    /// the lane register of the result, and of the weight if a score has one.
+    /// Row registers of b, h, i, lane registers of s (for a score) and j (but
+    /// for `rows`), and the lane registers of the result and of the second one,
+    /// if any: the weight of a score, or whether a row is allowed.
     uint32_t b, h, i, s, j, result;
-    std::optional<uint32_t> weight;
+    std::optional<uint32_t> second;
   };
 
   /// One row, as the callback of forEachRow sees it.
@@ -58,6 +59,9 @@ public:
     /// The keys outside of which none is allowed.
     KeySpans spans;
     int64_t numAllowed;
+    /// Whether the row may have keys at all, and what is added to its scores.
+    bool isAllowed = true;
+    double added = 0;
     /// One for each key in `spans`; -inf where masked.
     std::vector<double> scores;
     /// For the callback, one for each key, 0 outside of `spans`.
@@ -89,7 +93,7 @@ public:
   private:
     friend class AttentionRows;
     const AttentionRows *rows;
-    std::unique_ptr<Frame> mask, score;
+    std::unique_ptr<Frame> mask, score, rowTerms;
     std::vector<double> q;
     /// Only with a sparsity.
     std::vector<uint8_t> allowedByMask;
@@ -117,6 +121,8 @@ public:
   llvm::Error forEachRow(int64_t maxRows, llvm::function_ref<void(Row &)> body);
 
 private:
+  enum class RegionKind { Score, Mask, Rows };
+
   AttentionRows(mlir::attn::AttentionLikeOpInterface op, double scale,
                 const AttentionInputs &inputs, const EvaluatorOptions &options)
       : op(op), scale(scale), inputs(inputs), options(options) {}
@@ -124,11 +130,13 @@ private:
   llvm::Error setSizes();
   llvm::Error compile();
   llvm::Expected<std::unique_ptr<RegionCode>>
-  compileRegion(mlir::Region &region, bool isScore);
+  compileRegion(mlir::Region &region, RegionKind kind);
   std::vector<int64_t> selectQueries(int64_t b, int64_t h,
                                      int64_t maxRows) const;
   void packKeysAndValues(int64_t b, int64_t g);
 
+  /// Fills in isAllowed and added. Returns the text of an error, if any.
+  std::string computeRowTerms(Row &row) const;
   /// Fills in spans and allowed as the mask region has them.
   std::string runMask(Row &row) const;
   /// Takes out what the sparsity does not allow.
@@ -147,7 +155,7 @@ private:
   AttentionSizes sizes;
   std::array<int64_t, 4> queryStrides;
   Sums sums = Sums::Reference;
-  std::unique_ptr<RegionCode> mask, score;
+  std::unique_ptr<RegionCode> mask, score, rowTerms;
   std::optional<SparsityBlocks> sparsity;
   /// Keys (transposed) and values of the head at hand.
   PanelMatrix keys, values;

@@ -60,7 +60,7 @@ void BlocksCheck::checkRow(const AttentionRows::Row &row) {
       bool allowed = row.getAllowedByMask()[j];
       bool outside = j < bounds.lo || j >= bounds.hi;
       bool full = j >= bounds.fullLo && j < bounds.fullHi;
-      if (allowed ? !outside : !full)
+      if (allowed ? !outside || !row.isAllowed : !full)
         continue;
       std::string where =
           "(" + std::to_string(row.id.b) + ", " + std::to_string(row.id.h) +

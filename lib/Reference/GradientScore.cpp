@@ -54,7 +54,7 @@ Error GradientScore::compile(mlir::attn::AttentionGradOp op,
     Expected<uint32_t> weight = compiler.getLane(yield->getOperand(1), yield);
     if (!weight)
       return weight.takeError();
-    code.weight = *weight;
+    code.second = *weight;
   }
   // All that is read is of the program as it is now.
   const Program &program = code.program;

@@ -48,9 +48,9 @@ public:
   double getScore(unsigned lane) const {
     return frame->laneFloats(code.result)[lane];
   }
-  bool hasWeight() const { return code.weight.has_value(); }
+  bool hasWeight() const { return code.second.has_value(); }
   double getWeight(unsigned lane) const {
-    return frame->laneFloats(*code.weight)[lane];
+    return frame->laneFloats(*code.second)[lane];
   }
 
   /// Adds what the scores of these keys contribute to captures, and turns their

@@ -51,7 +51,7 @@ void TilesCheck::checkRow(const AttentionRows::Row &row) {
   for (int64_t j = 0; j < sizes.keys; ++j) {
     const Class &known = classes[first + j / size];
     bool allowed = row.getAllowedByMask()[j];
-    if (allowed ? known.may : !known.must)
+    if (allowed ? known.may || !row.isAllowed : !known.must)
       continue;
     std::lock_guard<std::mutex> lock(mutex);
     if (row.number >= firstNumber)

@@ -19,6 +19,21 @@ func.func @no_schedule(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %ma
 
 // -----
 
+func.func @rows_of_a_state(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %max: tensor<1x1x16xf32>, %sum: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
+  // expected-error @below {{expects an attention with a rows region to start from a state without a key}}
+  %s:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%acc, %max, %sum : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+      rows(%b, %h, %i) {
+        %x = arith.constant 1.0 : f32
+        %p = arith.constant true
+        attn.yield %x, %p : f32, i1
+      }
+  return %s#0 : tensor<1x1x16x8xf32>
+}
+
+// -----
+
 func.func @not_canonical(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %max: tensor<1x1x16xf32>, %sum: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
   %s:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
       ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)

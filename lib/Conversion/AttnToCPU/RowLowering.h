@@ -100,6 +100,8 @@ private:
   Value fma(Value a, Value b, Value c);
   /// The one element of a value of the query.
   Value getScalar(Value value) {
+    if (!isa<VectorType>(value.getType()))
+      return value;
     return vector::ExtractOp::create(builder, loc, value, ArrayRef<int64_t>{0});
   }
   /// What all elements of a vector give together, as vector<1>.

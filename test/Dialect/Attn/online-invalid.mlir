@@ -119,7 +119,7 @@ func.func @sum_element_type(%q: tensor<1x1x2x4xf64>, %m: tensor<1x1x2xf64>, %r: 
 
 func.func @results(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
   // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>', 'tensor<1x1x2xf32>', 'tensor<1x1x2xf32>'), but got ('tensor<1x1x2x4xf32>')}}
-  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {})
+  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -203,6 +203,33 @@ func.func @tiles_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
       tiles(%b, %h, %i0, %i1, %j0, %j1) {
         // expected-note@+1 {{yielded here}}
         attn.yield %i0, %i1 : index, index
+      }
+  return
+}
+
+// -----
+
+func.func @rows_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects the rows region to yield 'f32', 'i1', but got 'f32', 'f32'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      rows(%b, %h, %i) {
+        %t = arith.constant 1.0 : f32
+        // expected-note@+1 {{yielded here}}
+        attn.yield %t, %t : f32, f32
+      }
+  return
+}
+
+// -----
+
+func.func @rows_arguments(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      // expected-error@+1 {{expects the rows region to have the arguments (b, h, i) and one for each of 0 captures, but got 2}}
+      rows(%b, %h) {
       }
   return
 }

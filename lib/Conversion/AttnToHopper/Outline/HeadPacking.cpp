@@ -64,10 +64,15 @@ StringRef mlir::attn::getPackingObstacle(AttentionLikeOpInterface op) {
   if (op.getSparsityAttr() || !op.getOffsets().empty())
     return "it has a sparsity, or is a part of another one";
   Region &mask = op.getMask();
-  if (!mask.empty() && !mask.getArgument(1).use_empty())
+  auto dependsOnHead = [](Region &region) {
+    return !region.empty() && !region.getArgument(1).use_empty();
+  };
+  auto online = dyn_cast<OnlineAttentionOp>(op.getOperation());
+  if (dependsOnHead(mask) || (online && dependsOnHead(online.getBlocks())))
     return "the mask depends on the head, and keys of a tile are bounded for "
            "one head";
-  if (!mask.empty() && !MaskBounds(op).areIntervals())
+  if ((!mask.empty() && !MaskBounds(op).areIntervals()) ||
+      (online && !online.getTiles().empty()))
     return "the mask allows other keys than one interval, which are found for "
            "tiles of one head";
   if (readsByKeyAndColumn(op.getScore(), kNumScoreArgs - 3) ||

@@ -181,6 +181,15 @@ static bool maySplitKV(AttentionLikeOpInterface op, bool hasLongTiles,
   return tiles < 2 * getTarget(op).getSms();
 }
 
+/// Whether it depends on the keys which tiles are needed.
+static bool asksForKeys(Region &tiles) {
+  llvm::SetVector<Operation *> dependent;
+  for (unsigned number : {kNumTilesArgs - 2, kNumTilesArgs - 1})
+    getForwardSlice(tiles.getArgument(number), &dependent);
+  return dependent.contains(
+      tiles.front().getTerminator()->getOperand(0).getDefiningOp());
+}
+
 /// Whether a mask may have the same conditions again some tiles further on.
 static bool dividesPositions(Region &mask) {
   if (mask.empty())
@@ -226,8 +235,13 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
     bounds.emplace(op);
   // Lists of single keys leave hardly a KV block out.
   words = hasKeyBitmask(op);
+  auto online = dyn_cast<OnlineAttentionOp>(op.getOperation());
+  bool hasClasses = online && !online.getTiles().empty(),
+       areOfKeys = hasClasses && asksForKeys(online.getTiles());
+  rowClasses = hasClasses && !areOfKeys;
   classes = !words && !op->hasAttr(kWholeAttrName) &&
-            (op.getSparsityAttr() || (bounds && !bounds->areIntervals()));
+            (op.getSparsityAttr() || areOfKeys ||
+             (bounds && !bounds->areIntervals()));
   causal = bounds && boundsKeys(bounds->getRoot(), op, -1);
   window = bounds && isBand(*bounds, op);
   hasLongRows = bounds && hasGlobalQueries(bounds->getRoot(), op);

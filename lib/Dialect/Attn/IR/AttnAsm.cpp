@@ -175,6 +175,8 @@ static SmallVector<RegionSpec> getRegionSpecs(Builder &builder, Type accType,
     specs.push_back({"tiles",
                      {index, index, index, index, index, index},
                      "b, h, i0, i1, j0, j1"});
+  if (kind == AssemblyOf::Online)
+    specs.push_back({"rows", {index, index, index}, "b, h, i"});
   return specs;
 }
 
@@ -212,7 +214,7 @@ static void printRegions(OpAsmPrinter &printer, Operation *op) {
   bool isGradient = isa<AttentionGradOp>(op);
   const StringLiteral keywords[] = {
       "score", "mask", isGradient ? StringLiteral("adjoint") : "blocks",
-      "tiles"};
+      "tiles", "rows"};
   printer.increaseIndent();
   for (auto [index, region] : llvm::enumerate(op->getRegions())) {
     if (region.empty())
@@ -231,16 +233,14 @@ static void printRegions(OpAsmPrinter &printer, Operation *op) {
 /// Names for the arguments of the regions, so that printed IR reads like maths.
 static void nameRegionArguments(Operation *op, Region &region,
                                 OpAsmSetValueNameFn setName) {
-  static constexpr StringLiteral names[5][6] = {
-      {"s", "b", "h", "i", "j", ""},
-      {"b", "h", "i", "j", "", ""},
-      {"b", "h", "i0", "i1", "skv", ""},
-      {"b", "h", "i0", "i1", "j0", "j1"},
-      {"s", "ds", "b", "h", "i", "j"}};
-  static constexpr unsigned counts[] = {kNumScoreArgs, kNumMaskArgs,
+  static constexpr StringLiteral names[6][6] = {
+      {"s", "b", "h", "i", "j", ""},     {"b", "h", "i", "j", "", ""},
+      {"b", "h", "i0", "i1", "skv", ""}, {"b", "h", "i0", "i1", "j0", "j1"},
+      {"b", "h", "i", "", "", ""},       {"s", "ds", "b", "h", "i", "j"}};
+  static constexpr unsigned counts[] = {kNumScoreArgs,  kNumMaskArgs,
                                         kNumBlocksArgs, kNumTilesArgs,
-                                        kNumAdjointArgs};
-  constexpr unsigned adjoint = 4;
+                                        kNumRowsArgs,   kNumAdjointArgs};
+  constexpr unsigned adjoint = 5;
   unsigned which = region.getRegionNumber();
   if (auto gradient = dyn_cast<AttentionGradOp>(op))
     which = &region == &gradient.getAdjoint() ? adjoint : which;

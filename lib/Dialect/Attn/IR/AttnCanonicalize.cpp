@@ -65,7 +65,9 @@ static LogicalResult dropTrueMask(AttentionLikeOpInterface op,
     return rewriter.notifyMatchFailure(op, "mask is absent or not all true");
   dropRegion(rewriter, op, mask);
   SmallVector<Region *, 2> known;
-  if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation()))
+  // Those of rows that are left out altogether are known, too.
+  if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation());
+      online && online.getRows().empty())
     known = {&online.getBlocks(), &online.getTiles()};
   if (auto gradient = dyn_cast<AttentionGradOp>(op.getOperation()))
     known = {&gradient.getTiles()};

@@ -70,6 +70,12 @@ LogicalResult OnlineAttentionOp::verifyRegions() {
   if (failed(
           verifyRegion(*this, getBlocks(), "blocks", all, all.take_front(4))))
     return failure();
+  Type added =
+      cast<AttentionLikeOpInterface>(getOperation()).getAccumulatorType();
+  Type allowed = IntegerType::get(getContext(), 1);
+  if (failed(verifyRegion(*this, getRows(), "rows",
+                          all.take_front(kNumRowsArgs), {added, allowed})))
+    return failure();
   return verifyTiles(*this, getTiles());
 }
 

@@ -64,6 +64,8 @@ inline constexpr int64_t kWordKeys = 32;
 /// (b, h, i0, i1, j0, j1).
 inline constexpr unsigned kNumScoreArgs = 5;
 inline constexpr unsigned kNumMaskArgs = 4;
+/// Leading arguments of a `rows` region: b, h, i.
+inline constexpr unsigned kNumRowsArgs = 3;
 inline constexpr unsigned kNumBlocksArgs = 5;
 inline constexpr unsigned kNumTilesArgs = 6;
 

@@ -208,7 +208,12 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     yields two i1: the first is true unless every pair is masked for certain, the second is true only if every pair is
     allowed for certain. Besides what the other regions hold, it may hold `attn.range`.
     It counts as `blocks` does. `attn-lift-mask` derives it from the mask, where `blocks` does not say all.
-    Both speak of `mask` alone, whatever `sparsity` leaves of it.
+    Both speak of `mask` alone, whatever `sparsity` leaves of it, but that keys of rows that `rows` leaves out may count as masked.
+
+    The optional `rows` region says what holds for all keys of a row. Its arguments are `b`, `h`, `i`, then one for each capture; it
+    yields a number, f32 (f64 for f64 inputs), that is added to each score of the row, and an i1, whether the row may have keys at
+    all: a key is masked unless that and `mask` hold. The state in `outs` is the neutral one, or another with acc = 0 and sum = 0.
+    `attn-split-row-terms` takes it out of the other regions.
 
     With `rescale(lazy)`, a step may keep a maximum that is too small by up to 8 (see `attn.online_step`); `max`, `sum` and `acc` then
     stand for the same state. With `rescale(never)` it may keep any maximum, also that in `outs`.
@@ -232,7 +237,8 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     ```
 
     Errors: as for `attn.attention`; other than three `outs`; a `blocks` region that does not
-    yield four indices; a `tiles` region that does not yield two i1.
+    yield four indices; a `tiles` region that does not yield two i1; a `rows` region that does not yield a
+    number of the type of `acc` and an i1.
   }];
 
   let arguments = (ins
@@ -246,7 +252,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     DefaultValuedAttr<Attn_Rescale, "::mlir::attn::Rescale::Exact">:$rescale);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks,
-    AnyRegion:$tiles);
+    AnyRegion:$tiles, AnyRegion:$rows);
 
   let extraClassDeclaration = commonDeclaration # [{
     ::mlir::Value getAccInit() { return getOuts()[0]; }

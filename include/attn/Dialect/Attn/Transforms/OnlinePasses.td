@@ -220,6 +220,53 @@ def AttnLiftMaskPass : Pass<"attn-lift-mask"> {
   ];
 }
 
+def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
+  let summary = "take what all keys of a row share out of scores and masks";
+  let description = [{
+    A number that is added to each score of a row changes no probability, and a row that a mask leaves out has no key: both can wait
+    for the end of the row, where they cost an operation for each row, not for each pair. This pass moves them to the `rows` region of
+    `attn.online_attention`: of a score, terms of a sum of floats that depend neither on the key nor on the score; of a mask, such
+    conditions of a conjunction.
+
+    Sums are taken in another order than the score has them, so that a result may differ by rounding.
+    Scores stay where a step keeps no maximum (`rescale(never)`), which counts with their range.
+
+    `blocks` and `tiles` are derived again where conditions move: Q blocks without a row need no key, and which keys are full is a
+    matter of what is left of the mask alone.
+
+    Precondition: `attn-classify-blocks` and `attn-lift-mask`. Postcondition: none.
+
+    Before:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 1.000000e+00
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        captures(%a : tensor<?xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+        score(%s, %b, %h, %i, %j, %w0) {
+          %x = tensor.extract %w0[%i] : tensor<?xf32>
+          %y = arith.addf %s, %x : f32
+          attn.yield %y : f32
+        }
+    ```
+
+    After:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 1.000000e+00
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        captures(%a : tensor<?xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+        rows(%b, %h, %i, %w0) {
+          %x = tensor.extract %w0[%i] : tensor<?xf32>
+          %true = arith.constant true
+          attn.yield %x, %true : f32, i1
+        }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
   let summary = "choose how each attention is cut into tiles";
   let description = [{

@@ -201,6 +201,7 @@ LogicalResult HeadPacker::run() {
     rewriter.inlineRegionBefore(from, to, to.end());
   rewriteRegion(online.getScore(), kNumScoreArgs - 3);
   rewriteRegion(online.getMask(), kNumMaskArgs - 3);
+  rewriteRegion(online.getRows(), kNumRowsArgs - 2);
   rewriteBounds(online.getBlocks());
 
   rewriter.setInsertionPoint(finalize);

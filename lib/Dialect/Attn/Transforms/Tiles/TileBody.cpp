@@ -1,6 +1,7 @@
 //===- TileBody.cpp - The program of one worker ---------------------------===//
 
 #include "TileBody.h"
+#include "RowTerms.h"
 #include "Sparsity/GatheredKeys.h"
 #include "Sparsity/KeyLists.h"
 #include "TileClasses.h"
@@ -311,12 +312,26 @@ RegionVectorizer KeyLoops::createVectorizer(Value key) {
   return vectorizer;
 }
 
-FailureOr<TileState> mlir::attn::emitKeyLoops(
-    OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-    TileState state, const BlockMetadata &metadata, BoundsCheckSites *sites) {
+static FailureOr<TileState>
+emitAnyKeyLoops(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+                TileState state, const BlockMetadata &metadata,
+                BoundsCheckSites *sites) {
   if (metadata.unions)
     return emitGatheredLoop(builder, op, rows, state, metadata.unions, sites);
   if (isa<RowScheduleAttr>(op.getScheduleAttr()))
     return emitKeyListLoop(builder, op, rows, state, sites);
   return KeyLoops(builder, op, rows, metadata, sites).emit(state);
+}
+
+FailureOr<TileState> mlir::attn::emitKeyLoops(
+    OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+    TileState state, const BlockMetadata &metadata, BoundsCheckSites *sites) {
+  if (!op.getRows().empty() && !state.acc.getDefiningOp<OnlineStartOp>())
+    return op.emitError("expects an attention with a rows region to start from "
+                        "a state without a key");
+  FailureOr<TileState> after =
+      emitAnyKeyLoops(builder, op, rows, state, metadata, sites);
+  if (failed(after) || op.getRows().empty())
+    return after;
+  return emitRowTerms(builder, op, rows, *after);
 }
