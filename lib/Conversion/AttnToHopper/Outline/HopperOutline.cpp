@@ -174,7 +174,6 @@ LogicalResult Outliner::matchResidents() {
 }
 
 LogicalResult Outliner::match() {
-  expandNormalize();
   for (Operation &op : grid.getTerminator().getYieldingOps())
     if (failed(matchResult(cast<tensor::ParallelInsertSliceOp>(op))))
       return failure();
@@ -193,6 +192,7 @@ LogicalResult Outliner::match() {
   matchVectors();
   expandBoxes();
   inlinePositions();
+  expandNormalize();
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
       if (failed(matchBlock(output)))

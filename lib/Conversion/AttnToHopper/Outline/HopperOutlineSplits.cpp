@@ -6,14 +6,21 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Writes what the state stands for as arithmetic, which results and the parts
-/// of results have in common.
+/// of results have in common. From here on, no operation without use is erased:
+/// parts store what results may not ask for.
 void Outliner::expandNormalize() {
   IRRewriter rewriter(function.getContext());
   for (NormalizeOp op :
        llvm::make_early_inc_range(grid.getOps<NormalizeOp>())) {
     normalized.max = op.getMax();
     normalized.sum = op.getSum();
+    Value o = op.getO(), lse = op.getLse();
     normalized.tile = attn::expandNormalize(rewriter, op);
+    for (OutlinedResult &result : results)
+      if (result.vector == o)
+        result.vector = normalized.tile.o;
+      else if (result.vector == lse)
+        result.vector = normalized.tile.lse;
   }
 }
 
