@@ -121,10 +121,10 @@ func.func @causal(%q: !q, %acc: !q, %max: !r, %sum: !r, %c: tensor<?xi1>) -> (!q
 !r = tensor<2x4x?xf32>
 
 // Scores without a maximum stay, a state that is continued does, and so do
-// conditions that are not all that the mask asks for.
+// conditions that are not all that the mask asks for, and terms that may cancel.
 // CHECK-LABEL: func.func @stay
 // CHECK-NOT:     rows(
-func.func @stay(%q: !q, %acc: !q, %max: !r, %sum: !r, %c: tensor<?xi1>) -> (!q, !r, !r) {
+func.func @stay(%q: !q, %acc: !q, %max: !r, %sum: !r, %c: tensor<?xi1>, %a: tensor<?xf32>) -> (!q, !r, !r) {
   %zero = arith.constant 0.0 : f32
   %acc0 = linalg.fill ins(%zero : f32) outs(%acc : !q) -> !q
   %max0 = linalg.fill ins(%zero : f32) outs(%max : !r) -> !r
@@ -151,5 +151,14 @@ func.func @stay(%q: !q, %acc: !q, %max: !r, %sum: !r, %c: tensor<?xi1>) -> (!q, 
         %both = arith.ori %row, %p : i1
         attn.yield %both : i1
       }
-  return %u#0, %t#1, %t#2 : !q, !r, !r
+  %x:3 = attn.online_attention scale 1.0 ins(%q, %q, %q : !q, !q, !q) captures(%a : tensor<?xf32>)
+      outs(%acc0, %max0, %sum0 : !q, !r, !r)
+      score(%s_, %b, %h, %i, %j, %w) {
+        %row = tensor.extract %w[%i] : tensor<?xf32>
+        %key = tensor.extract %w[%j] : tensor<?xf32>
+        %0 = arith.subf %key, %row : f32
+        %1 = arith.addf %s_, %0 : f32
+        attn.yield %1 : f32
+      }
+  return %u#0, %t#1, %x#2 : !q, !r, !r
 }

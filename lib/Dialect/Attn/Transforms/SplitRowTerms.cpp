@@ -29,7 +29,6 @@ public:
   void split();
 
 private:
-  bool isOfRow(Region &region, Value value, ArrayRef<unsigned> others);
   void takeAddends();
   void takeConditions();
   /// An attention whose mask is the conditions alone, with its bounds.
@@ -51,19 +50,19 @@ private:
 };
 } // namespace
 
-/// Whether a value depends on none of these arguments.
-bool RowTerms::isOfRow(Region &region, Value value, ArrayRef<unsigned> others) {
-  auto isOther = [&](Value operand) {
+/// Whether a value depends on one of these arguments.
+static bool dependsOn(Region &region, Value value, ArrayRef<unsigned> numbers) {
+  auto isOne = [&](Value operand) {
     auto argument = dyn_cast<BlockArgument>(operand);
     return argument && argument.getOwner() == &region.front() &&
-           llvm::is_contained(others, argument.getArgNumber());
+           llvm::is_contained(numbers, argument.getArgNumber());
   };
-  if (isOther(value))
-    return false;
-  return llvm::none_of(getRegionSlice(region, value), [&](Operation *needed) {
+  if (isOne(value))
+    return true;
+  return llvm::any_of(getRegionSlice(region, value), [&](Operation *needed) {
     return needed
         ->walk([&](Operation *inner) {
-          return llvm::any_of(inner->getOperands(), isOther)
+          return llvm::any_of(inner->getOperands(), isOne)
                      ? WalkResult::interrupt()
                      : WalkResult::advance();
         })
@@ -71,7 +70,8 @@ bool RowTerms::isOfRow(Region &region, Value value, ArrayRef<unsigned> others) {
   });
 }
 
-/// Terms of the sum that a score is.
+/// Terms of the sum that a score is. Those of a sum that is added as a whole
+/// stay: they may be large, and cancel.
 void RowTerms::takeAddends() {
   Region &score = op.getScore();
   if (score.empty() || op.getRescale() == Rescale::Never)
@@ -88,7 +88,7 @@ void RowTerms::takeAddends() {
     bool isDifference = isa<arith::SubFOp>(sum);
     Value lhs = sum->getOperand(0), rhs = sum->getOperand(1);
     auto isOfRow = [&](Value value) {
-      return this->isOfRow(score, value, {product, key});
+      return !dependsOn(score, value, {product, key});
     };
     if (isOfRow(rhs)) {
       addends.push_back({rhs, isDifference});
@@ -101,8 +101,9 @@ void RowTerms::takeAddends() {
       rewriter.eraseOp(sum);
       worklist.push_back(use);
     } else {
-      worklist.push_back(&sum->getOpOperand(0));
-      if (!isDifference)
+      if (dependsOn(score, lhs, product))
+        worklist.push_back(&sum->getOpOperand(0));
+      if (!isDifference && dependsOn(score, rhs, product))
         worklist.push_back(&sum->getOpOperand(1));
     }
   }
@@ -121,7 +122,7 @@ void RowTerms::takeConditions() {
     Value condition = use->get();
     if (matchPattern(condition, m_Constant()))
       continue;
-    if (isOfRow(mask, condition, {key})) {
+    if (!dependsOn(mask, condition, key)) {
       conditions.push_back(condition);
       rewriter.setInsertionPoint(use->getOwner());
       Value always = arith::ConstantOp::create(rewriter, condition.getLoc(),
@@ -287,7 +288,9 @@ void RowTerms::split() {
     allowed =
         arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true));
   YieldOp::create(rewriter, loc, ValueRange{added, allowed});
-  if (!conditions.empty()) {
+  if (conditions.empty()) {
+    cleanUpRegions(op);
+  } else {
     OnlineAttentionOp ofRows = deriveOfRows();
     deriveBounds(ofRows);
     rewriter.eraseOp(ofRows);

@@ -225,8 +225,9 @@ def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
   let description = [{
     A number that is added to each score of a row changes no probability, and a row that a mask leaves out has no key: both can wait
     for the end of the row, where they cost an operation for each row, not for each pair. This pass moves them to the `rows` region of
-    `attn.online_attention`: of a score, terms of a sum of floats that depend neither on the key nor on the score; of a mask, such
-    conditions of a conjunction.
+    `attn.online_attention`: of a score, what is added to it or subtracted and depends neither on the key nor on the score; of a
+    mask, such conditions of a conjunction. Terms of a sum that is added as a whole stay, as `a[i]` in `s + (a[i] - c[j])`: they
+    may be large, and cancel.
 
     Sums are taken in another order than the score has them, so that a result may differ by rounding.
     Scores stay where a step keeps no maximum (`rescale(never)`), which counts with their range.
