@@ -54,11 +54,11 @@ void mlir::attn::buildTensorStage(OpPassManager &pm,
 void mlir::attn::buildOnlineStage(OpPassManager &pm,
                                   const AttnToCPUOptions &options) {
   pm.addPass(createAttnOnlineSoftmaxPass());
-  pm.addPass(createAttnClassifyBlocksPass());
-  pm.addPass(createAttnLiftMaskPass());
   // Reads are checked for each pair.
   if (!options.boundsCheck)
     pm.addPass(createAttnSplitRowTermsPass());
+  pm.addPass(createAttnClassifyBlocksPass());
+  pm.addPass(createAttnLiftMaskPass());
   AttnAssignSchedulePassOptions schedule;
   schedule.vectorBits = options.vectorBits;
   schedule.vectorRegisters = options.vectorRegisters;

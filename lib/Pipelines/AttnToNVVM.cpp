@@ -58,9 +58,9 @@ void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
   AttnOnlineSoftmaxPassOptions softmax;
   softmax.rescale = Rescale::Lazy;
   pm.addPass(createAttnOnlineSoftmaxPass(softmax));
+  pm.addPass(createAttnSplitRowTermsPass());
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
-  pm.addPass(createAttnSplitRowTermsPass());
 }
 
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,

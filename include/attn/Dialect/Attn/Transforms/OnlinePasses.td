@@ -232,10 +232,10 @@ def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
     Sums are taken in another order than the score has them, so that a result may differ by rounding.
     Scores stay where a step keeps no maximum (`rescale(never)`), which counts with their range.
 
-    `blocks` and `tiles` are derived again where conditions move: Q blocks without a row need no key, and which keys are full is a
-    matter of what is left of the mask alone.
+    Where conditions move, `blocks` and `tiles` are derived here: Q blocks without a row need no key, and which keys are full is a
+    matter of what is left of the mask alone. `attn-classify-blocks` and `attn-lift-mask`, which come after, keep them.
 
-    Precondition: `attn-classify-blocks` and `attn-lift-mask`. Postcondition: none.
+    Precondition: `attn-online-softmax`. Postcondition: none.
 
     Before:
 
