@@ -24,10 +24,12 @@ class Counts(typing.NamedTuple):
 _WARPGROUP_ROWS = 64
 
 
-def needed(mask, rows, columns, short_first=False):
+def needed(mask, rows, columns, short_first=False, rows_apart=False):
     """By the first query of a tile, its KV blocks. `mask` has a row for each
     query; a tile that keys do not fill needs a predicate. The first tile may be
-    the one that has fewer rows, in those of warpgroups."""
+    the one that has fewer rows, in those of warpgroups. `rows_apart` is for masks
+    whose conditions of rows alone a kernel looks at once, after all tiles: rows
+    that see nothing need no predicate."""
     queries, keys = mask.shape
     ends = -(-queries // _WARPGROUP_ROWS) * _WARPGROUP_ROWS
     before = -ends % rows if short_first else 0
@@ -40,6 +42,8 @@ def needed(mask, rows, columns, short_first=False):
     # Rows that are no queries see what they like.
     padded[:before, :keys] = True
     padded[before + queries :, :keys] = True
+    if rows_apart:
+        padded[~padded.any(1), :keys] = True
     every = blocks.all((1, 3))
     return {
         max(row * rows - before, 0): [
@@ -77,8 +81,9 @@ def compare(got, expected, place):
     )
 
 
-def check(visits, mask_of, launch):
-    """Compares all visits with `mask_of(batch, head)`. Gives the sum of counts."""
+def check(visits, mask_of, launch, rows_apart=False):
+    """Compares all visits with `mask_of(batch, head)`. Gives the sum of counts.
+    `rows_apart` is that of `needed`."""
     rows, columns, short_first = (
         launch.program.schedule(x) for x in ("tile_m", "tile_n", "short_first")
     )
@@ -87,7 +92,7 @@ def check(visits, mask_of, launch):
     for b in range(batch):
         for h in range(heads):
             for row, tiles in needed(
-                mask_of(b, h), rows, columns, short_first
+                mask_of(b, h), rows, columns, short_first, rows_apart
             ).items():
                 place = (b, h, row)
                 places.add(place)
