@@ -16,6 +16,10 @@
 #   PLAIN       it sees neither
 #   PCH name    it uses that precompiled header, a target of attn_add_pch
 #
+# The dev preset compiles several files as one (CMAKE_UNITY_BUILD), in less than
+# half the time. Functions that are static in two files of a library do not go
+# together there; a folder whose files are no such parts sets it to OFF.
+#
 # No library names an MLIR or LLVM library: those come from attn_mlir and
 # attn_llvm (cmake/AttnMLIR.cmake), one place for both kinds of linkage.
 # What an upstream library needs in the static build is added there.

@@ -1,6 +1,7 @@
 //===- AttnToCPU.cpp - From attention to code for a CPU -------------------===//
 
 #include "attn/Pipelines/AttnToCPU.h"
+#include "Cleanup.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Pipelines/AttnToNVVM.h"
@@ -25,11 +26,6 @@
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static void addCleanup(OpPassManager &pm) {
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
 
 void mlir::attn::buildTensorStage(OpPassManager &pm,
                                   const AttnToCPUOptions &options) {

@@ -1,6 +1,7 @@
 //===- AttnToNVVM.cpp - From attention to kernels for a GPU ---------------===//
 
 #include "attn/Pipelines/AttnToNVVM.h"
+#include "Cleanup.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/HopperToNVVM/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -15,11 +16,6 @@
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static void addCleanup(OpPassManager &pm) {
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
 
 void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
                                       const AttnToNVVMOptions &) {

@@ -9,6 +9,7 @@
 
 #include "AttentionGrad.h"
 #include "GradientScore.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
 using namespace attn;
@@ -119,10 +120,6 @@ private:
   int64_t numLse = 0;
 };
 } // namespace
-
-static int64_t roundUp(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 //===----------------------------------------------------------------------===//
 // Set-up
@@ -497,7 +494,7 @@ Expected<Arrays> GradientEvaluator::run() {
   if (!compiled)
     return compiled.takeError();
   score = std::move(*compiled);
-  paddedKeys = roundUp(sizes.keys, PanelMatrix::kWidth);
+  paddedKeys = llvm::alignTo(sizes.keys, PanelMatrix::kWidth);
   probabilities.resize(sizes.queries * paddedKeys);
   products.resize(sizes.queries * paddedKeys);
   weights.resize(sizes.queries * paddedKeys);

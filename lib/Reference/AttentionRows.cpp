@@ -2,6 +2,7 @@
 
 #include "AttentionRows.h"
 #include "attn/Support/Random.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -16,10 +17,6 @@ using mlir::attn::Layout;
 /// Keys for which the regions are run at once.
 static constexpr int64_t kChunk = kLanes;
 static_assert(kChunk % PanelMatrix::kWidth == 0);
-
-static int64_t roundUp(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 //===----------------------------------------------------------------------===//
 // Set-up
@@ -147,7 +144,7 @@ Error AttentionRows::compile() {
 void AttentionRows::packKeysAndValues(int64_t b, int64_t g) {
   std::array<int64_t, 4> k = getLogicalStrides(*inputs.key, op.getLayout(1));
   std::array<int64_t, 4> v = getLogicalStrides(*inputs.value, op.getLayout(2));
-  keys.resize(sizes.dim, roundUp(sizes.keys, kChunk));
+  keys.resize(sizes.dim, llvm::alignTo(sizes.keys, kChunk));
   values.resize(sizes.keys, sizes.valueDim);
   valueMax.assign(sizes.keys, 0);
   valueMean.assign(sizes.keys, 0);
@@ -237,14 +234,14 @@ AttentionRows::Row AttentionRows::makeRow() const {
   if (score)
     row.score = std::make_unique<Frame>(score->program);
   row.q.resize(sizes.dim);
-  row.scores.resize(roundUp(sizes.keys, kChunk));
+  row.scores.resize(llvm::alignTo(sizes.keys, kChunk));
   row.p.resize(sizes.keys);
   if (rowTerms)
     row.rowTerms = std::make_unique<Frame>(rowTerms->program);
   if (score && score->second)
     row.weights.resize(sizes.keys);
   row.allowed.resize(sizes.keys);
-  row.out.resize(roundUp(sizes.valueDim, PanelMatrix::kWidth));
+  row.out.resize(llvm::alignTo(sizes.valueDim, PanelMatrix::kWidth));
   return row;
 }
 

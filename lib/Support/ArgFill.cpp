@@ -15,10 +15,6 @@ using llvm::Expected;
 
 using Kind = ArgSpec::Kind;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 /// Whether a finite number becomes an infinity in a floating-point type.
 static bool overflows(double value, DType dtype) {
   if (!std::isfinite(value))
@@ -40,30 +36,32 @@ static Error checkIntegers(int64_t min, int64_t max, DType dtype,
                            const ArgSpec &spec) {
   if (isFloat(dtype)) {
     if (overflows(double(min), dtype) || overflows(double(max), dtype))
-      return makeError(llvm::formatv("expects numbers that {0} can hold, but "
-                                     "got {1}",
-                                     getName(dtype), spec.text));
+      return llvm::createStringError(
+          llvm::formatv("expects numbers that {0} can hold, but "
+                        "got {1}",
+                        getName(dtype), spec.text));
     return Error::success();
   }
   IntegerRange range = getIntegerRange(dtype);
   if (min >= range.min && max <= range.max)
     return Error::success();
-  return makeError(llvm::formatv("expects integers from {0} to {1} for {2}, "
-                                 "but got {3}, which makes {4}",
-                                 range.min, range.max, getName(dtype),
-                                 spec.text, min < range.min ? min : max));
+  return llvm::createStringError(
+      llvm::formatv("expects integers from {0} to {1} for {2}, "
+                    "but got {3}, which makes {4}",
+                    range.min, range.max, getName(dtype), spec.text,
+                    min < range.min ? min : max));
 }
 
 /// Checks that real numbers from `min` to `max` can be stored.
 static Error checkReals(double min, double max, DType dtype,
                         const ArgSpec &spec) {
   if (!isFloat(dtype))
-    return makeError(llvm::formatv(
+    return llvm::createStringError(llvm::formatv(
         "expects integers for {0}, but got {1}; randint(lo,hi), arange and "
         "full(n) make integers",
         getName(dtype), spec.text));
   if (overflows(min, dtype) || overflows(max, dtype))
-    return makeError(
+    return llvm::createStringError(
         llvm::formatv("expects numbers that {0} can hold, but got {1}",
                       getName(dtype), spec.text));
   return Error::success();
@@ -90,13 +88,13 @@ Error attn::fill(Tensor &tensor, const ArgSpec &spec, uint64_t seed,
   int64_t size = tensor.getNumElements();
   RandomStream random(seed, stream);
   if (spec.shape && ArrayRef<int64_t>(*spec.shape) != tensor.getShape())
-    return makeError(llvm::formatv("expects {0}, but got {1}",
-                                   formatTensorType(tensor.getShape(), dtype),
-                                   formatTensorType(*spec.shape, dtype)));
+    return llvm::createStringError(llvm::formatv(
+        "expects {0}, but got {1}", formatTensorType(tensor.getShape(), dtype),
+        formatTensorType(*spec.shape, dtype)));
   switch (spec.kind) {
   case Kind::File:
-    return makeError("expects a generator, but got the file '" + spec.text +
-                     "'");
+    return llvm::createStringError("expects a generator, but got the file '" +
+                                   spec.text + "'");
   case Kind::Randn:
     if (Error error = checkReals(-1, 1, dtype, spec))
       return error;
@@ -123,7 +121,7 @@ Error attn::fill(Tensor &tensor, const ArgSpec &spec, uint64_t seed,
     return Error::success();
   case Kind::Blocks:
     if (dtype != DType::I1)
-      return makeError(
+      return llvm::createStringError(
           llvm::formatv("expects {0} to be for i1, or for the rows "
                         "of a sparsity, but got {1}",
                         spec.text, getName(dtype)));
@@ -155,15 +153,15 @@ Expected<Tensor> attn::makeTensor(const ArgSpec &spec, DType dtype,
   if (!spec.shape && llvm::any_of(shape, isOpen)) {
     Shape example(shape);
     std::replace_if(example.begin(), example.end(), isOpen, 16);
-    return makeError(llvm::formatv(
+    return llvm::createStringError(llvm::formatv(
         "expects a shape for {0}, as in '{1}:{2}', but got '{1}'",
         formatTensorType(shape, dtype), spec.text, formatShape(example)));
   }
   ArrayRef<int64_t> chosen = spec.shape ? ArrayRef(*spec.shape) : shape;
   if (!matchesShape(chosen, shape))
-    return makeError(llvm::formatv("expects {0}, but got {1}",
-                                   formatTensorType(shape, dtype),
-                                   formatTensorType(chosen, dtype)));
+    return llvm::createStringError(llvm::formatv(
+        "expects {0}, but got {1}", formatTensorType(shape, dtype),
+        formatTensorType(chosen, dtype)));
   Expected<Tensor> tensor = Tensor::create(dtype, chosen);
   if (!tensor)
     return tensor;

@@ -13,10 +13,6 @@ using llvm::StringRef;
 
 using Kind = ArgSpec::Kind;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 namespace {
 /// A parser of one spec. Each parse function returns an error or consumes what
 /// it names.
@@ -44,10 +40,10 @@ private:
 
 Error SpecParser::fail(const llvm::Twine &expected) {
   std::string got = rest.empty() ? "the end" : "'" + rest.str() + "'";
-  return makeError(llvm::formatv("expects {0} at column {1} of '{2}', but got "
-                                 "{3}",
-                                 expected.str(), text.size() - rest.size() + 1,
-                                 text, got));
+  return llvm::createStringError(
+      llvm::formatv("expects {0} at column {1} of '{2}', but got "
+                    "{3}",
+                    expected.str(), text.size() - rest.size() + 1, text, got));
 }
 
 Error SpecParser::parseCharacter(char c) {

@@ -13,30 +13,30 @@ using llvm::StringRef;
 
 static constexpr llvm::StringLiteral kMagic("\x93NUMPY");
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 Expected<NpyPrefix> attn::parseNpyPrefix(StringRef start) {
   if (start.starts_with("PK"))
-    return makeError("expects a .npy file, but got a zip archive (.npz); save "
-                     "the array alone with np.save");
+    return llvm::createStringError(
+        "expects a .npy file, but got a zip archive (.npz); save "
+        "the array alone with np.save");
   if (!start.starts_with(kMagic))
-    return makeError("expects a .npy file, but the file does not begin with "
-                     "\"\\x93NUMPY\"");
+    return llvm::createStringError(
+        "expects a .npy file, but the file does not begin with "
+        "\"\\x93NUMPY\"");
   auto tooShort = [&](size_t expected) {
-    return makeError(llvm::formatv("expects at least {0} bytes of .npy header, "
-                                   "but the file holds {1}",
-                                   expected, start.size()));
+    return llvm::createStringError(
+        llvm::formatv("expects at least {0} bytes of .npy header, "
+                      "but the file holds {1}",
+                      expected, start.size()));
   };
   if (start.size() < 8)
     return tooShort(8);
   unsigned major = static_cast<uint8_t>(start[6]);
   unsigned minor = static_cast<uint8_t>(start[7]);
   if (major < 1 || major > 3 || minor != 0)
-    return makeError(llvm::formatv("expects .npy version 1.0, 2.0 or 3.0, but "
-                                   "got {0}.{1}",
-                                   major, minor));
+    return llvm::createStringError(
+        llvm::formatv("expects .npy version 1.0, 2.0 or 3.0, but "
+                      "got {0}.{1}",
+                      major, minor));
   size_t offset = major == 1 ? 10 : 12;
   if (start.size() < offset)
     return tooShort(offset);
@@ -83,7 +83,7 @@ static std::string quote(StringRef text) {
 
 Error HeaderParser::fail(const llvm::Twine &expected) {
   std::string got = rest.empty() ? "the end of the header" : quote(rest);
-  return makeError(
+  return llvm::createStringError(
       llvm::formatv("expects {0} at byte {1} of the .npy header, but got {2}",
                     expected.str(), text.size() - rest.size(), got));
 }
@@ -139,7 +139,7 @@ Error HeaderParser::parseShape() {
     return fail("'('");
   while (!consume(')')) {
     if (header.shape.size() == kMaxRank)
-      return makeError(llvm::formatv(
+      return llvm::createStringError(llvm::formatv(
           "expects a rank of at most {0}, but got more", kMaxRank));
     StringRef digits = rest.take_while(llvm::isDigit);
     int64_t size;

@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Errc.h"
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <fcntl.h>
@@ -24,12 +25,6 @@ static_assert(llvm::endianness::native == llvm::endianness::little,
 /// A header of a real array has some hundred bytes.
 static constexpr size_t kMaxHeaderSize = size_t(1) << 20;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
-static Error makeSystemError() { return makeError(llvm::sys::StrError(errno)); }
-
 /// Reads up to `size` bytes, fewer only where the file ends.
 static Expected<size_t> readBytes(int fd, void *buffer, size_t size) {
   size_t done = 0;
@@ -38,7 +33,7 @@ static Expected<size_t> readBytes(int fd, void *buffer, size_t size) {
     ssize_t got = llvm::sys::RetryAfterSignal(
         -1, ::read, fd, static_cast<char *>(buffer) + done, size - done);
     if (got < 0)
-      return makeSystemError();
+      return llvm::errorCodeToError(llvm::errnoAsErrorCode());
     if (got == 0)
       break;
     done += got;
@@ -55,35 +50,37 @@ static Expected<DType> chooseDType(const NpyHeader &header,
           : std::string("expects elements of f64, f32, f16, i64, i32, i16, i8 "
                         "or i1");
   if (!header.isSimpleDescr)
-    return makeError(llvm::formatv("{0}, but got structured ones, {1}", wanted,
-                                   header.descr));
+    return llvm::createStringError(llvm::formatv(
+        "{0}, but got structured ones, {1}", wanted, header.descr));
   NumpyType type = parseNumpyDescr(header.descr);
   switch (type.kind) {
   case NumpyType::Known:
     if (expected.dtype && *expected.dtype != type.dtype)
-      return makeError(llvm::formatv("{0}, but got {1} ('{2}')", wanted,
-                                     getName(type.dtype), header.descr));
+      return llvm::createStringError(llvm::formatv("{0}, but got {1} ('{2}')",
+                                                   wanted, getName(type.dtype),
+                                                   header.descr));
     return type.dtype;
   case NumpyType::BigEndian:
-    return makeError(
+    return llvm::createStringError(
         llvm::formatv("expects little-endian elements, but got '{0}'; save "
                       "array.astype('{1}')",
                       header.descr, getNumpyDescr(type.dtype)));
   case NumpyType::MaybeBF16:
     if (expected.dtype == DType::BF16)
       return DType::BF16;
-    return makeError(llvm::formatv(
+    return llvm::createStringError(llvm::formatv(
         "{0}, but got '{1}', which is read only where bf16 is asked for",
         wanted, header.descr));
   case NumpyType::Unsupported:
     break;
   }
-  return makeError(llvm::formatv("{0}, but got '{1}'", wanted, header.descr));
+  return llvm::createStringError(
+      llvm::formatv("{0}, but got '{1}'", wanted, header.descr));
 }
 
 static Error makeSizeError(llvm::ArrayRef<int64_t> shape, DType dtype,
                            uint64_t bytes, uint64_t available) {
-  return makeError(llvm::formatv(
+  return llvm::createStringError(llvm::formatv(
       "expects {0} bytes of data for {1}, but the file holds {2}{3}", bytes,
       formatTensorType(shape, dtype), available,
       available > bytes ? " (more than one array in a file is not supported)"
@@ -99,9 +96,9 @@ static Expected<Tensor> createFor(const NpyHeader &header,
   if (!dtype)
     return dtype.takeError();
   if (expected.shape && !matchesShape(header.shape, *expected.shape))
-    return makeError(llvm::formatv("expects {0}, but got {1}",
-                                   formatTensorType(*expected.shape, *dtype),
-                                   formatTensorType(header.shape, *dtype)));
+    return llvm::createStringError(llvm::formatv(
+        "expects {0}, but got {1}", formatTensorType(*expected.shape, *dtype),
+        formatTensorType(header.shape, *dtype)));
   Expected<int64_t> bytes = getDenseSize(header.shape, *dtype);
   if (!bytes)
     return bytes.takeError();
@@ -110,8 +107,9 @@ static Expected<Tensor> createFor(const NpyHeader &header,
                                    return size > 1;
                                  }) > 1;
   if (header.isFortranOrder && hasOrder)
-    return makeError("expects row-major data, but got 'fortran_order': True; "
-                     "save np.ascontiguousarray(array)");
+    return llvm::createStringError(
+        "expects row-major data, but got 'fortran_order': True; "
+        "save np.ascontiguousarray(array)");
   if (uint64_t(*bytes) != available)
     return makeSizeError(header.shape, *dtype, *bytes, available);
   return Tensor::create(*dtype, header.shape);
@@ -122,13 +120,13 @@ static Expected<Tensor> read(const std::string &path,
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
-    return makeSystemError();
+    return llvm::errorCodeToError(llvm::errnoAsErrorCode());
   auto closeFile = llvm::scope_exit([fd] { ::close(fd); });
   struct stat status;
   if (::fstat(fd, &status) != 0)
-    return makeSystemError();
+    return llvm::errorCodeToError(llvm::errnoAsErrorCode());
   if (!S_ISREG(status.st_mode))
-    return makeError(llvm::formatv(
+    return llvm::createStringError(llvm::formatv(
         "expects a regular file, but got {0}",
         S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"));
   size_t fileSize = status.st_size;
@@ -143,17 +141,17 @@ static Expected<Tensor> read(const std::string &path,
     return prefix.takeError();
   size_t dataOffset = prefix->headerOffset + prefix->headerSize;
   if (dataOffset > fileSize)
-    return makeError(llvm::formatv(
+    return llvm::createStringError(llvm::formatv(
         "expects a .npy header of {0} bytes, but the file holds {1}",
         prefix->headerSize, fileSize - prefix->headerOffset));
   if (prefix->headerSize > kMaxHeaderSize)
-    return makeError(
+    return llvm::createStringError(
         llvm::formatv("expects a .npy header of at most {0} bytes, but got {1}",
                       kMaxHeaderSize, prefix->headerSize));
 
   std::string text(prefix->headerSize, '\0');
   if (::lseek(fd, prefix->headerOffset, SEEK_SET) < 0)
-    return makeSystemError();
+    return llvm::errorCodeToError(llvm::errnoAsErrorCode());
   Expected<size_t> textSize = readBytes(fd, text.data(), text.size());
   if (!textSize)
     return textSize.takeError();
@@ -184,6 +182,6 @@ Expected<Tensor> attn::readNpy(StringRef path, const NpyExpectation &expected) {
   Expected<Tensor> tensor = read(name, expected);
   if (tensor)
     return tensor;
-  return makeError("cannot read '" + name +
-                   "': " + llvm::toString(tensor.takeError()));
+  return llvm::createStringError("cannot read '" + name +
+                                 "': " + llvm::toString(tensor.takeError()));
 }

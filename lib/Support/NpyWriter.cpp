@@ -4,6 +4,7 @@
 #include "attn/Support/Npy.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Errc.h"
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/Path.h"
 #include <atomic>
@@ -16,12 +17,6 @@
 using namespace attn;
 using llvm::Error;
 using llvm::StringRef;
-
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
-static Error makeSystemError() { return makeError(llvm::sys::StrError(errno)); }
 
 namespace {
 /// An open file, closed at the end of the scope.
@@ -61,7 +56,7 @@ public:
 
   Error renameTo(const std::string &target) {
     if (::rename(name.c_str(), target.c_str()) != 0)
-      return makeSystemError();
+      return llvm::errorCodeToError(llvm::errnoAsErrorCode());
     name.clear();
     return Error::success();
   }
@@ -85,7 +80,7 @@ Error File::write(StringRef bytes) {
         continue;
     }
     if (errno != EINTR)
-      return makeSystemError();
+      return llvm::errorCodeToError(llvm::errnoAsErrorCode());
   }
   return Error::success();
 }
@@ -94,7 +89,9 @@ Error File::close() {
   int result = ::close(fd);
   fd = -1;
   // An interrupted close has closed the file.
-  return result != 0 && errno != EINTR ? makeSystemError() : Error::success();
+  return result != 0 && errno != EINTR
+             ? llvm::errorCodeToError(llvm::errnoAsErrorCode())
+             : Error::success();
 }
 
 static Error writeTo(File &file, const Tensor &tensor) {
@@ -150,7 +147,7 @@ static Error writeRegular(const std::string &target, const struct stat *status,
                           const Tensor &tensor) {
   // Renaming needs only the directory's permission.
   if (status && ::access(target.c_str(), W_OK) != 0)
-    return makeSystemError();
+    return llvm::errorCodeToError(llvm::errnoAsErrorCode());
   StringRef parent = llvm::sys::path::parent_path(target);
   llvm::SmallString<256> directory(parent.empty() ? "." : parent);
   static std::atomic<unsigned> counter{0};
@@ -164,8 +161,9 @@ static Error writeRegular(const std::string &target, const struct stat *status,
     fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (fd < 0 && (errno == EEXIST || errno == EINTR));
   if (fd < 0)
-    return makeError("cannot make a temporary file in '" + directory +
-                     "': " + llvm::sys::StrError(errno));
+    return llvm::createStringError("cannot make a temporary file in '" +
+                                   directory +
+                                   "': " + llvm::sys::StrError(errno));
   TemporaryName temporary(name);
   File file(fd);
   if (status)
@@ -178,25 +176,27 @@ static Error writeRegular(const std::string &target, const struct stat *status,
 static Error write(StringRef path, const Tensor &tensor) {
   if (std::optional<int> descriptor = getDescriptor(path)) {
     File file(::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0));
-    return file.isOpen() ? writeTo(file, tensor) : makeSystemError();
+    return file.isOpen() ? writeTo(file, tensor)
+                         : llvm::errorCodeToError(llvm::errnoAsErrorCode());
   }
   std::string target = followLinks(path.str());
   struct stat status;
   if (::stat(target.c_str(), &status) != 0) {
     if (errno != ENOENT || path.empty())
-      return makeSystemError();
+      return llvm::errorCodeToError(llvm::errnoAsErrorCode());
     return writeRegular(target, nullptr, tensor);
   }
   if (S_ISREG(status.st_mode))
     return writeRegular(target, &status, tensor);
   File file(llvm::sys::RetryAfterSignal(-1, ::open, target.c_str(),
                                         O_WRONLY | O_CLOEXEC));
-  return file.isOpen() ? writeTo(file, tensor) : makeSystemError();
+  return file.isOpen() ? writeTo(file, tensor)
+                       : llvm::errorCodeToError(llvm::errnoAsErrorCode());
 }
 
 Error attn::writeNpy(StringRef path, const Tensor &tensor) {
   if (Error error = write(path, tensor))
-    return makeError("cannot write '" + path +
-                     "': " + llvm::toString(std::move(error)));
+    return llvm::createStringError("cannot write '" + path +
+                                   "': " + llvm::toString(std::move(error)));
   return Error::success();
 }

@@ -16,7 +16,6 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Threads of a warp, which are the keys of a step.
-static constexpr int64_t kWarp = 32;
 
 RowKernel::RowKernel(OpBuilder &builder, func::FuncOp function,
                      scf::ForallOp grid, RowScheduleAttr schedule,
@@ -132,7 +131,8 @@ Value RowKernel::emitLoad(Value address, Value condition, Type element) {
 
 Value RowKernel::shuffle(Value value, Value lane, bool isXor) {
   return NVVM::ShflOp::create(
-      b, value.getType(), b.i32(-1), value, lane, b.i32(kWarp - 1),
+      b, value.getType(), b.i32(-1), value, lane,
+      b.i32(hopper::kWarpThreads - 1),
       isXor ? NVVM::ShflKind::bfly : NVVM::ShflKind::idx, UnitAttr());
 }
 
@@ -157,7 +157,8 @@ LogicalResult RowKernel::emitDim(Operation &op) {
 
 /// Which key of a step this lane has.
 Value RowKernel::getNumberInStep() {
-  return toIndex(b.add(b.mul(laneInGroup, kWarp / lanes), group));
+  return toIndex(
+      b.add(b.mul(laneInGroup, hopper::kWarpThreads / lanes), group));
 }
 
 LogicalResult RowKernel::emitGather(GatherOp op) {
@@ -393,14 +394,15 @@ LogicalResult RowKernel::emitResults() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RowKernel::checkFunction() {
-  if (schedule.getTileN() != kWarp || lanes > kWarp)
+  if (schedule.getTileN() != hopper::kWarpThreads ||
+      lanes > hopper::kWarpThreads)
     return grid.emitError("expects a schedule with a tile_n of ")
-           << kWarp << ", the threads of a warp, on a GPU, but got "
-           << schedule;
-  if (schedule.getRows() > kWarp)
+           << hopper::kWarpThreads
+           << ", the threads of a warp, on a GPU, but got " << schedule;
+  if (schedule.getRows() > hopper::kWarpThreads)
     return grid.emitError("expects a schedule with at most ")
-           << kWarp << " rows, the warps of a CTA, on a GPU, but got "
-           << schedule;
+           << hopper::kWarpThreads
+           << " rows, the warps of a CTA, on a GPU, but got " << schedule;
   for (Operation &op : function.getBody().front()) {
     // Numbers, of which a thread computes its own.
     bool isOfNumbers =
@@ -422,7 +424,7 @@ LogicalResult RowKernel::checkFunction() {
 /// Which query a warp has.
 LogicalResult RowKernel::emitGrid() {
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  lane = b.andI(thread, kWarp - 1);
+  lane = b.andI(thread, hopper::kWarpThreads - 1);
   // Uniform in a warp, which a compiler does not see in a shifted thread id.
   warp = shuffle(b.shrU(thread, 5), b.i32(0),
                  /*isXor=*/false);
@@ -494,7 +496,7 @@ LogicalResult RowKernel::emit() {
 void RowKernel::finish() {
   kernel.setFunctionType(LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(b.getContext()), paramTypes));
-  int64_t threads = kWarp * schedule.getRows();
+  int64_t threads = hopper::kWarpThreads * schedule.getRows();
   kernel->setAttr("nvvm.kernel", b.getUnitAttr());
   kernel->setAttr("nvvm.maxntid",
                   b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));

@@ -13,7 +13,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kWarp = 32;
 /// Bytes that a lane reads at a time.
 static constexpr int64_t kChunkBytes = 16;
 
@@ -314,7 +313,7 @@ LogicalResult RowKernel::emitStep(OnlineStepOp op) {
     scores = b.mul(scores, b.f32(factor));
   Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
   Value newMax = scores;
-  for (int64_t distance = 1; distance < kWarp; distance *= 2)
+  for (int64_t distance = 1; distance < hopper::kWarpThreads; distance *= 2)
     newMax = arith::MaxNumFOp::create(b, newMax, shuffleXor(newMax, distance));
   newMax = arith::MaxNumFOp::create(b, newMax, max);
   Value isEmpty = b.cmp(arith::CmpFPredicate::OEQ, newMax, b.f32(-INFINITY));
@@ -356,7 +355,7 @@ FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
   inits.append(numOwn, b.f32(0));
   Value lower = mapping.lookup(op.getLowerBound());
   Value upper = mapping.lookup(op.getUpperBound());
-  Value step = b.index(kWarp);
+  Value step = b.index(hopper::kWarpThreads);
   auto loop = scf::ForOp::create(b, lower, upper, step, inits);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -424,10 +423,11 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
   }
   SmallVector<Value> results(branch.getResults());
   b.setInsertionPointAfter(branch);
-  for (int64_t distance = 1; distance < kWarp; distance *= 2)
+  for (int64_t distance = 1; distance < hopper::kWarpThreads; distance *= 2)
     results[1] = b.add(results[1], shuffleXor(results[1], distance));
   for (Value &element : llvm::drop_begin(results, 2))
-    for (int64_t distance = lanes; distance < kWarp; distance *= 2)
+    for (int64_t distance = lanes; distance < hopper::kWarpThreads;
+         distance *= 2)
       element = b.add(element, shuffleXor(element, distance));
   mapping.map(op.getResult(1), results[0]);
   mapping.map(op.getResult(2), results[1]);

@@ -14,7 +14,7 @@ using namespace mlir::attn;
 
 /// Words of a row that a warp has in shared memory; of more, the list is read
 /// again for each part.
-static constexpr int64_t kPartWords = 1024;
+static constexpr int64_t kListWords = 1024;
 static constexpr int64_t kWordBits = 32;
 static constexpr StringLiteral kWordsName = "key_bitmask";
 
@@ -26,7 +26,7 @@ static Value getOwnWords(ThreadBuilder &b) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
     LLVM::GlobalOp::create(
-        b, LLVM::LLVMArrayType::get(b.getI32Type(), numWarps * kPartWords),
+        b, LLVM::LLVMArrayType::get(b.getI32Type(), numWarps * kListWords),
         /*isConstant=*/false, LLVM::Linkage::Internal, kWordsName, Attribute(),
         /*alignment=*/16, /*addrSpace=*/3);
   }
@@ -34,7 +34,7 @@ static Value getOwnWords(ThreadBuilder &b) {
   Value base = LLVM::AddressOfOp::create(b, pointer, kWordsName);
   Value ownWarp = b.shrU(b.thread.id, 5);
   return LLVM::GEPOp::create(
-      b, pointer, LLVM::LLVMArrayType::get(b.getI32Type(), kPartWords), base,
+      b, pointer, LLVM::LLVMArrayType::get(b.getI32Type(), kListWords), base,
       ArrayRef<LLVM::GEPArg>{ownWarp});
 }
 
@@ -66,8 +66,8 @@ static void lowerKeyBitmask(KeyBitmaskOp op, Operands<KeyBitmaskOp> in,
       b.minS(b.toInt(in.getEnd(), 64), b.toInt(list.extents.front(), 64));
   Value lane64 = b.zext64(b.thread.lane);
   Value numWords = b.toInt(table.extents.back(), 32);
-  loop(b.i32(0), numWords, b.i32(kPartWords), [&](Value part) {
-    Value count = b.minS(b.sub(numWords, part), kPartWords);
+  loop(b.i32(0), numWords, b.i32(kListWords), [&](Value part) {
+    Value count = b.minS(b.sub(numWords, part), kListWords);
     auto forWords = [&](function_ref<void(Value)> body) {
       loop(b.thread.lane, count, b.i32(hopper::kWarpThreads), body);
       sync();
