@@ -2,30 +2,43 @@
 processes that run side by side.
 
 ATTN_TEST_SHARE is the share of a list that runs, one in so many; 1 runs all.
-ATTN_TEST_TURN says which one. So many turns in a row run each test once.
+ATTN_TEST_TURN says which one. Files of folders that execute kernels take turns as
+well, half of them for so many turns, so that 2 * ATTN_TEST_SHARE turns in a row run
+each test once.
 """
 
 import math
 import os
 import random
+import sys
 
 SHARE = max(1, int(os.environ.get("ATTN_TEST_SHARE", "4")))
 TURN = int(os.environ.get("ATTN_TEST_TURN", "0"))
 
 
-def count(total):
+def count(total, share=SHARE):
     """How many of so many tests a sample has."""
-    return math.ceil(total / SHARE)
+    return math.ceil(total / share)
 
 
-def sample(tests, kind=""):
-    """One of SHARE tests of a kind, in their order: those whose turn it is."""
+def sample(tests, kind="", share=SHARE, turn=TURN):
+    """One of `share` tests of a kind, in their order: those whose turn it is."""
     # Neighbours, which are alike, have different turns, and so have kinds.
     draw = random.Random(kind)
     order = draw.sample(range(len(tests)), len(tests))
-    first = (TURN + draw.randrange(SHARE)) % SHARE * count(len(tests))
-    chosen = {order[n % len(tests)] for n in range(first, first + count(len(tests)))}
+    part = count(len(tests), share)
+    first = (turn + draw.randrange(share)) % share * part
+    chosen = {order[n % len(tests)] for n in range(first, first + part)}
     return [tests[number] for number in sorted(chosen)]
+
+
+def resting(folder):
+    """The test files of a folder whose turn it is not: half of them, unless all
+    tests run, and without those that the command line names."""
+    names = sorted(x for x in os.listdir(folder) if x.endswith((".mlir", ".test")))
+    # While a file has its turn, all of the lists in it have theirs.
+    named = {os.path.basename(argument) for argument in sys.argv}
+    return set(names) - named - set(sample(names, os.path.basename(folder), min(SHARE, 2), TURN // SHARE))
 
 
 def sample_each(tests, kind):
