@@ -229,7 +229,8 @@ ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
  *  extents but another driver or compiler, and otherwise "model"; "choice", the
  *  same in words; of a CPU "schedules", that of each attention, with its
  *  "reason" and "isTaken"; "tuned", what a database has for this program and
- *  device, with "isTaken"; of a GPU "ruledOut", how many rows of the table of
+ *  device, with "isTaken"; "masks", what the predicate of each mask costs and
+ *  what would be cheaper; of a GPU "ruledOut", how many rows of the table of
  *  schedules each condition has ruled out; "rejected", the schedules that the
  *  compiler has rejected, and why; "measuredSeconds" where it was tuned for
  *  such extents; and of a GPU "kernels" as above, with "isTaken" where there is

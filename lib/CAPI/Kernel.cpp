@@ -213,6 +213,7 @@ attnStatus attnKernelExplain(const attnKernel *kernel, const attnTensor *inputs,
                             {"choice", llvm::json::fixUTF8(choice->text)},
                             {"schedules", std::move(schedules)},
                             {"tuned", std::move(tuned)},
+                            {"masks", getRemarks("mask-cost")},
                             {"ruledOut", getRemarks("rows-ruled-out")},
                             {"rejected", getRemarks("schedule-rejected")}};
   if (choice->measured)

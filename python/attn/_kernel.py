@@ -212,6 +212,8 @@ class Kernel:
                   calls with these tensors take it (`isTaken`), and where known
                   `predictedSeconds` by the model of costs, `measuredSeconds` and
                   `rooflineShare`, what part of the time the GPU needs at least
+        masks     what the predicate of each mask costs in partial tiles, and what
+                  would be cheaper
         ruledOut  of a GPU: how many rows of the table of schedules each
                   condition has ruled out
         rejected  each schedule that the compiler has tried and rejected, and why

@@ -118,6 +118,7 @@ cli::explain(const Kernel &kernel, const Execution &execution,
   using Remarks = std::vector<CompileReport::Remark>;
   const Remarks chosen = compiled.getRemarks("schedule");
   const std::pair<llvm::StringRef, Remarks> remarks[] = {
+      {"masks", compiled.getRemarks("mask-cost")},
       {"ruled_out", compiled.getRemarks("rows-ruled-out")},
       {"rejected", compiled.getRemarks("schedule-rejected")}};
   std::vector<VariantReport> variants;
@@ -176,7 +177,7 @@ cli::explain(const Kernel &kernel, const Execution &execution,
   }
   for (const auto &[name, those] : remarks) {
     if (!those.empty())
-      os << (name == "rejected" ? "rejected" : "ruled out") << '\n';
+      os << (name == "ruled_out" ? "ruled out" : name) << '\n';
     for (const CompileReport::Remark &remark : those)
       os << "  " << remark.getMessage() << '\n';
   }

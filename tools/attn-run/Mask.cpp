@@ -1,6 +1,7 @@
 //===- Mask.cpp - What --show-mask tells of a program ---------------------===//
 
 #include "Mask.h"
+#include "attn/Analysis/MaskCost.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -120,16 +121,25 @@ static std::string describeWay(mlir::Operation *op) {
   return ways.empty() ? "nothing is known of a tile" : llvm::join(ways, ", ");
 }
 
+/// What the mask that is left costs, or "".
+static std::string describeCost(mlir::Operation *op) {
+  auto attention = mlir::cast<AttentionLikeOpInterface>(op);
+  mlir::Region &mask = attention.getMask();
+  return mask.empty() ? "" : mlir::attn::getMaskCost(mask).describe();
+}
+
 /// Runs the passes that find the bounds of blocks and the classes of tiles on a
-/// copy of the program, and counts what they leave. `ways` says how they do.
+/// copy of the program, and counts what they leave. `found` gets how they do,
+/// and what masks cost.
 static Expected<std::vector<BlocksTiles>>
 countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
-            const MaskTilesOptions &options, std::vector<std::string> &ways) {
+            const MaskTilesOptions &options, MaskReport &found) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
   mlir::PassManager passes(program.context.get());
   passes.addPass(mlir::attn::createAttnExpandSparsityPass());
   passes.addPass(mlir::attn::createAttnCanonicalizeScorePass());
   passes.addPass(mlir::attn::createAttnOnlineSoftmaxPass());
+  passes.addPass(mlir::attn::createAttnSplitRowTermsPass());
   passes.addPass(mlir::attn::createAttnClassifyBlocksPass());
   passes.addPass(mlir::attn::createAttnLiftMaskPass());
   // Remarks of this are not news: the compiler has made them before.
@@ -148,7 +158,8 @@ countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
       evaluateBlocks(function, inputs, options);
   if (blocks)
     for (BlocksTiles &tiles : *blocks) {
-      ways.push_back(describeWay(tiles.op));
+      found.ways.push_back(describeWay(tiles.op));
+      found.costs.push_back(describeCost(tiles.op));
       tiles.op = nullptr; // It goes with the copy.
     }
   return blocks;
@@ -192,9 +203,9 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
   MaskReport report;
   report.masks = std::move(*masks);
 
-  std::vector<std::string> ways;
+  MaskReport found;
   Expected<std::vector<BlocksTiles>> blocks =
-      countVisits(program, inputs, tiles, ways);
+      countVisits(program, inputs, tiles, found);
   if (!blocks) {
     report.whyNoBlocks = llvm::toString(blocks.takeError());
     return std::move(report);
@@ -207,7 +218,8 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
       break;
     }
     report.blocks.push_back((*blocks)[mask.number]);
-    report.ways.push_back(ways[mask.number]);
+    report.ways.push_back(found.ways[mask.number]);
+    report.costs.push_back(found.costs[mask.number]);
   }
   return std::move(report);
 }

@@ -20,6 +20,9 @@ struct MaskReport {
   std::string whyNoBlocks;
   /// How the compiler finds the class of a tile, for each of `blocks`.
   std::vector<std::string> ways;
+  /// What the predicate of a partial tile costs, for each of `blocks`; "" where
+  /// there is none.
+  std::vector<std::string> costs;
   /// The file of --show-mask=png and its size in pixels, or "".
   std::string file;
   int64_t width = 0;

@@ -129,6 +129,8 @@ static void printVisits(raw_ostream &os, const MaskReport &report,
   os << formatv("  {0} are needed; how it knows: {1}\n",
                 mask.getNumTiles() - mask.count(TileClass::Empty),
                 report.ways[number]);
+  if (!report.costs[number].empty())
+    os << "  " << report.costs[number] << '\n';
 }
 
 static void printDrawings(raw_ostream &os, const MaskTiles &mask) {
@@ -244,6 +246,7 @@ static void printMask(OStream &json, const MaskReport &report, size_t number) {
       json.attribute("needed",
                      mask.getNumTiles() - mask.count(TileClass::Empty));
       json.attribute("classes", report.ways[number]);
+      json.attribute("predicate", report.costs[number]);
     });
   }
   json.attribute("predicted_speedup",

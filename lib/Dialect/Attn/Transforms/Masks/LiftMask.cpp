@@ -3,6 +3,7 @@
 #include "Gradients/GradientBounds.h"
 #include "MaskLifter.h"
 #include "attn/Analysis/MaskBounds.h"
+#include "attn/Analysis/MaskCost.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -95,12 +96,22 @@ void mlir::attn::liftMask(RewriterBase &rewriter, AttentionGradOp op,
     fillTiles(rewriter, op, op.getTiles());
 }
 
+/// Tells what the mask of tiles that need it costs.
+static void reportCost(AttentionLikeOpInterface op) {
+  if (!op.getMask().empty())
+    remark::analysis(op.getLoc(), remark::RemarkOpts::name("mask-cost")
+                                      .category(kRemarkCategory)
+                                      .function(getFunctionName(op)))
+        << remark::add("{0}", getMaskCost(op.getMask()).describe());
+}
+
 namespace {
 struct LiftMask : public attn::impl::AttnLiftMaskPassBase<LiftMask> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](OnlineAttentionOp op) { liftMask(rewriter, op); });
     getOperation()->walk([&](AttentionGradOp op) { liftMask(rewriter, op); });
+    getOperation()->walk(reportCost);
   }
 };
 } // namespace
