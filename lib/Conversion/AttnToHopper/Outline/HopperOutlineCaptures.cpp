@@ -101,8 +101,8 @@ static constexpr int64_t kVectorStages = 4;
 
 /// What scores and predicates read by position, as far as there is memory.
 void Outliner::matchVectors() {
-  // What else a work tile has in shared memory is not counted.
-  if (results.empty() || !residents.empty())
+  // What gradients have in shared memory is not counted.
+  if (results.empty() || !isAttention())
     return;
   // What a predicate alone reads comes for partial blocks alone: copies for
   // each block would cost full ones more than partial ones gain.

@@ -107,8 +107,7 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
 /// How many columns of a result are staged at a time, in memory of their own; 0
 /// for all, where there is not enough for that.
 int64_t Outliner::getStagedColumns(const TileAccess &result) {
-  // Where others than those that write read the queries, they may not have.
-  if (!residents.empty())
+  if (!isAttention())
     return schedule.getStrided()
                ? result.columns
                : std::min(result.columns, hopper::kChunkColumns);
@@ -133,7 +132,7 @@ Value Outliner::emitStaging(const TileAccess &result) {
 
 /// Whether the memory in which another result was staged serves this one.
 bool Outliner::isStagedIn(const TileAccess &result, Value staging) {
-  if (!staging || residents.empty())
+  if (!staging || isAttention())
     return false;
   auto type = cast<hopper::TileType>(staging.getType());
   return type.getElementType() == result.elementType &&

@@ -192,6 +192,9 @@ private:
   FailureOr<Value> emitLoadStep(StringRef name, const TileAccess &access,
                                 int64_t rows, int64_t stages);
   Value emitOwnRows(Value tile);
+  /// Whether the loop is that of an attention, and not of its gradients. There,
+  /// of the queries of a work tile each warpgroup reads its own rows alone.
+  bool isAttention() { return loop.getOnline(); }
   hopper::StepOp createStep(StringRef name, StringRef partition,
                             TypeRange types);
   DictionaryAttr describeGrid();
