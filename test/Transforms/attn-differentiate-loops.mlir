@@ -147,6 +147,31 @@ func.func @short(%q: !q, %w: !t) -> !q {
   return %o : !q
 }
 
+// One that adds to the gradient of a capture stays a loop.
+// CHECK-LABEL: func @reading_grad
+// CHECK: adjoint(%s, %ds, %b, %h, %i, %j, %w0)
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: attn.contribute
+// CHECK-NOT: attn.contribute
+// CHECK: attn.yield
+func.func @reading(%q: !q, %w: !t) -> !q {
+  %init = tensor.empty() : !q
+  %o = attn.attention ins(%q, %q, %q : !q, !q, !q) captures(%w : !t) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %short = arith.constant 16 : index
+        %y = scf.for %r = %zero to %short step %one iter_args(%acc = %s) -> (f32) {
+          %x = tensor.extract %t[%i, %r] : !t
+          %a = arith.mulf %acc, %x : f32
+          scf.yield %a : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
 // One that runs nothing passes gradients on.
 // CHECK-LABEL: func @none_grad
 // CHECK: adjoint(%s, %ds, %b, %h, %i, %j)

@@ -29,7 +29,7 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
 
     * Where no iteration changes the gradients of what is carried, as in a sum, it takes the iterations in their order, and carries along what the terms are computed of.
     * Else it begins with the last one. If the gradient needs values that were carried into an iteration, as that of `sin(acc)` does, a loop in it computes them from the first iteration on: half of the
-      square of the number of iterations in all. A loop of that kind that runs 256 operations at most is unrolled instead.
+      square of the number of iterations in all. A loop of that kind that runs 256 operations at most, and reads no capture that has a gradient, is unrolled instead.
 
     Precondition: functions are of one block and without calls. Postcondition: none.
 

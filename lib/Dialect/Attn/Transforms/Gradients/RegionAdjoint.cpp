@@ -12,7 +12,9 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Loops that run so many operations at most are unrolled where their reverse
-/// would compute iterations again, which then is more work.
+/// would compute iterations again, which then is more work. Not those that add
+/// to gradients of captures: each iteration would have sums of its own over the
+/// pairs of a tile, which takes longer to compile and to run.
 static constexpr int64_t kMostUnrolled = 256;
 
 //===----------------------------------------------------------------------===//
@@ -305,6 +307,16 @@ static void repeatBefore(scf::ForOp loop, scf::ForOp reversed,
   replace(placeholder, needed, again.getResults(), again);
 }
 
+/// Whether a loop reads captures that have gradients.
+bool RegionAdjoint::readsActive(scf::ForOp loop) {
+  return loop
+      ->walk([&](tensor::ExtractOp read) {
+        return active.contains(read.getTensor()) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// A loop in reverse begins with the last iteration. Each computes once more
 /// what the iteration did. What was carried into it, if that is needed, is
 /// computed from the first iteration on, so that nothing is kept. Where no
@@ -399,7 +411,7 @@ LogicalResult RegionAdjoint::reverseFor(scf::ForOp loop, Cotangents &cotangents,
         reversed = carryAlong(loop, reversed, placeholder, primals);
       } else {
         repeatBefore(loop, reversed, placeholder, primals);
-        if (getNumRuns(loop) <= kMostUnrolled)
+        if (getNumRuns(loop) <= kMostUnrolled && !readsActive(loop))
           repeated.push_back(loop);
       }
     }

@@ -47,6 +47,7 @@ private:
                           const IRMapping &primals);
   LogicalResult reverseFor(scf::ForOp loop, Cotangents &cotangents,
                            const IRMapping &primals);
+  bool readsActive(scf::ForOp loop);
   Value createZero(OpBuilder &builder, Location loc, Type type);
 
   AttentionGradOp op;
