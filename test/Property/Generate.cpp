@@ -578,6 +578,7 @@ Program Generator::make() {
   for (Attention &attention : program.attentions)
     if (random.chance(15))
       attention.dropout = random.pick({0.0, 0.1, 0.5, 0.9});
+  program.keysAreValues = random.chance(15);
   return program;
 }
 

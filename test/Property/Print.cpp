@@ -80,7 +80,10 @@ static void printAttention(const Program &program, const Names &names,
   else
     os << formatv(" layouts({0}, {1}, {2}, {3})", l[0], l[1], l[2], l[3]);
   std::string q = attention.chained ? "%o" + std::to_string(number - 1) : "%q";
-  os << formatv("\n      ins({0}, %k, %v : {1}, {2}, {3})", q,
+  bool isShared = program.keysAreValues && names.inputs[1] == names.inputs[2] &&
+                  program.layouts[1] == program.layouts[2];
+  os << formatv("\n      ins({0}, %k, {1} : {2}, {3}, {4})", q,
+                isShared ? "%k" : "%v",
                 attention.chained ? names.o : names.inputs[0], names.inputs[1],
                 names.inputs[2]);
   if (!names.captureNames.empty())

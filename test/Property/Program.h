@@ -187,6 +187,8 @@ struct Program {
   bool dynamic[3][3] = {};
   /// Keys and values have one batch for all.
   bool broadcast = false;
+  /// Attentions read keys in place of values as well, if these have one type.
+  bool keysAreValues = false;
   std::vector<Capture> captures;
   std::vector<Attention> attentions;
   /// What is written before the shape in the ArgSpecs of q, k and v.

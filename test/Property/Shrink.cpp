@@ -165,6 +165,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
     add([](Program &p) { p.sparsityForm = "auto"; });
   if (program.broadcast)
     add([](Program &p) { p.broadcast = false; });
+  if (program.keysAreValues)
+    add([](Program &p) { p.keysAreValues = false; });
   if (program.dtype != DType::F32)
     add([](Program &p) { p.dtype = DType::F32; });
   for (size_t n = 0; n < 4; ++n)
