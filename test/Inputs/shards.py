@@ -16,13 +16,14 @@ SHARE = max(1, int(os.environ.get("ATTN_TEST_SHARE", "4")))
 TURN = int(os.environ.get("ATTN_TEST_TURN", "0"))
 
 
-def count(total, share=SHARE):
+def count(total, share=None):
     """How many of so many tests a sample has."""
-    return math.ceil(total / share)
+    return math.ceil(total / (share or SHARE))
 
 
-def sample(tests, kind="", share=SHARE, turn=TURN):
+def sample(tests, kind="", share=None, turn=None):
     """One of `share` tests of a kind, in their order: those whose turn it is."""
+    share, turn = share or SHARE, TURN if turn is None else turn
     # Neighbours, which are alike, have different turns, and so have kinds.
     draw = random.Random(kind)
     order = draw.sample(range(len(tests)), len(tests))
@@ -36,9 +37,10 @@ def resting(folder):
     """The test files of a folder whose turn it is not: half of them, unless all
     tests run, and without those that the command line names."""
     names = sorted(x for x in os.listdir(folder) if x.endswith((".mlir", ".test")))
-    # While a file has its turn, all of the lists in it have theirs.
     named = {os.path.basename(argument) for argument in sys.argv}
-    return set(names) - named - set(sample(names, os.path.basename(folder), min(SHARE, 2), TURN // SHARE))
+    # While a file has its turn, all of the lists in it have theirs.
+    chosen = sample(names, os.path.basename(folder), min(SHARE, 2), TURN // SHARE)
+    return set(names) - set(chosen) - named
 
 
 def sample_each(tests, kind):

@@ -1,6 +1,8 @@
 # RUN: %python %s
 """Samples of tests: turns in a row run all, and each has some of every kind."""
 
+import pathlib
+import tempfile
 import unittest
 from unittest import mock
 
@@ -30,6 +32,28 @@ class Shards(unittest.TestCase):
         for chosen in found:
             self.assertEqual([kind for kind, _ in chosen], ["many"] * 4 + ["two"])
         self.assertEqual(set(sum(found, [])), set(tests))
+
+    def test_files_take_turns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in "a.mlir", "b.test", "c.test", "d.mlir", "notes.txt":
+                pathlib.Path(folder, name).touch()
+
+            def rest(*named):
+                with mock.patch("sys.argv", ["lit", *named]):
+                    return shards.resting(folder)
+
+            names = {"a.mlir", "b.test", "c.test", "d.mlir"}
+            self.assertEqual(list(self.turns(1, rest)), [set()])
+            # As long as all lists have their turn.
+            with mock.patch.object(shards, "SHARE", 4):
+                found = []
+                for turn in range(872, 880):
+                    with mock.patch.object(shards, "TURN", turn):
+                        found.append(rest())
+                        self.assertNotIn("c.test", rest("PTX/c.test"))
+            self.assertEqual(found[0] | found[4], names)
+            self.assertEqual(found[0] & found[4], set())
+            self.assertEqual(found, [found[0]] * 4 + [found[4]] * 4)
 
     def test_processes_share(self):
         tests, seen = list(range(10)), []
