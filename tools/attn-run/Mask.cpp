@@ -139,7 +139,6 @@ countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
   passes.addPass(mlir::attn::createAttnExpandSparsityPass());
   passes.addPass(mlir::attn::createAttnCanonicalizeScorePass());
   passes.addPass(mlir::attn::createAttnOnlineSoftmaxPass());
-  passes.addPass(mlir::attn::createAttnSplitRowTermsPass());
   passes.addPass(mlir::attn::createAttnClassifyBlocksPass());
   passes.addPass(mlir::attn::createAttnLiftMaskPass());
   // Remarks of this are not news: the compiler has made them before.
