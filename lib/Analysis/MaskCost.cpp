@@ -23,8 +23,8 @@ enum Positions : unsigned { None = 0, Query = 1, Key = 2, Pair = 3 };
 constexpr int64_t kRead = 4, kConstantDivision = 4, kSharedDivision = 6,
                   kDivision = 20, kFloatDivision = 10, kFunction = 12,
                   kFastFunction = 2;
-/// What loops without a known number of iterations count as.
-constexpr int64_t kUnknownTrips = 8;
+/// More iterations, also those of loops in others, count as so many.
+constexpr int64_t kMostTimes = 1 << 20;
 /// Parts that a description names.
 constexpr size_t kMaxNamed = 3;
 
@@ -134,23 +134,30 @@ void CostCounter::count(Operation &op, int64_t times, unsigned around) {
     for (Region &region : op.getRegions())
       for (Value argument : region.getArguments())
         uses[argument] = positions;
+    // Its bounds are constants.
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      uses[loop.getInductionVar()] = uses.lookup(loop.getLowerBound()) |
-                                     uses.lookup(loop.getUpperBound()) |
-                                     uses.lookup(loop.getStep());
-      std::optional<APInt> known = loop.getStaticTripCount();
-      trips = known ? known->getLimitedValue(1 << 16) : kUnknownTrips;
+      uses[loop.getInductionVar()] = None;
+      trips = loop.getStaticTripCount()->getLimitedValue(kMostTimes);
     }
     // A loop or a branch of pairs has all of its operations for each pair.
     for (Region &region : op.getRegions())
-      count(region, times * trips, positions | around);
+      count(region, std::min(times * trips, kMostTimes), positions | around);
     return;
   }
   MaskCost::Part part{&op, 0, "", ""};
   part.cost = times * getCost(op, part);
-  int64_t *sums[] = {&cost.tile, &cost.query, &cost.key, &cost.pair};
-  *sums[positions | around] += part.cost;
-  if ((positions | around) != Pair || part.what.empty())
+  switch (positions | around) {
+  case None:
+    return;
+  case Query:
+    cost.query += part.cost;
+    return;
+  case Key:
+    cost.key += part.cost;
+    return;
+  }
+  cost.pair += part.cost;
+  if (part.what.empty())
     return;
   auto isDearer = [](int64_t cost, const MaskCost::Part &other) {
     return cost > other.cost;

@@ -12,9 +12,9 @@ namespace mlir::attn {
 /// Comparisons, sums and products are one; what is read from memory, divisions
 /// and functions are several.
 struct MaskCost {
-  /// For each pair of a tile, each query, each key, and once for the tile: what
-  /// depends on both positions, on one of them, and on none.
-  int64_t pair = 0, query = 0, key = 0, tile = 0;
+  /// For each pair of a tile, each query and each key: what depends on both
+  /// positions, or on that one alone.
+  int64_t pair = 0, query = 0, key = 0;
 
   /// Operations of pairs that are more than one instruction, dearest first.
   struct Part {
