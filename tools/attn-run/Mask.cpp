@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
+#include <utility>
 
 using namespace attn;
 using namespace attn::cli;
@@ -26,9 +27,9 @@ std::optional<double> MaskReport::getPredictedSpeedup(size_t mask) const {
   double all = double(masks[mask].getNumTiles());
   if (all == 0)
     return std::nullopt;
-  if (blocks.empty())
+  if (compiled.empty())
     return all / (all - double(masks[mask].count(TileClass::Empty)));
-  return all / double(blocks[mask].numVisited);
+  return all / double(compiled[mask].blocks.numVisited);
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,11 +130,10 @@ static std::string describeCost(mlir::Operation *op) {
 }
 
 /// Runs the passes that find the bounds of blocks and the classes of tiles on a
-/// copy of the program, and counts what they leave. `found` gets how they do,
-/// and what masks cost.
-static Expected<std::vector<BlocksTiles>>
+/// copy of the program, and counts what they leave.
+static Expected<std::vector<CompiledMask>>
 countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
-            const MaskTilesOptions &options, MaskReport &found) {
+            const MaskTilesOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
   mlir::PassManager passes(program.context.get());
   passes.addPass(mlir::attn::createAttnExpandSparsityPass());
@@ -155,13 +155,14 @@ countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
       module->lookupSymbol<mlir::func::FuncOp>(program.entry.getSymName());
   Expected<std::vector<BlocksTiles>> blocks =
       evaluateBlocks(function, inputs, options);
-  if (blocks)
-    for (BlocksTiles &tiles : *blocks) {
-      found.ways.push_back(describeWay(tiles.op));
-      found.costs.push_back(describeCost(tiles.op));
-      tiles.op = nullptr; // It goes with the copy.
-    }
-  return blocks;
+  if (!blocks)
+    return blocks.takeError();
+  std::vector<CompiledMask> masks;
+  for (BlocksTiles &tiles : *blocks) {
+    mlir::Operation *op = std::exchange(tiles.op, nullptr); // Of the copy.
+    masks.push_back({tiles, describeWay(op), describeCost(op)});
+  }
+  return masks;
 }
 
 /// Shows how far an evaluation is, but not so often that it takes time.
@@ -202,23 +203,20 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
   MaskReport report;
   report.masks = std::move(*masks);
 
-  MaskReport found;
-  Expected<std::vector<BlocksTiles>> blocks =
-      countVisits(program, inputs, tiles, found);
-  if (!blocks) {
-    report.whyNoBlocks = llvm::toString(blocks.takeError());
+  Expected<std::vector<CompiledMask>> compiled =
+      countVisits(program, inputs, tiles);
+  if (!compiled) {
+    report.whyNotCompiled = llvm::toString(compiled.takeError());
     return std::move(report);
   }
   for (const MaskTiles &mask : report.masks) {
-    if (mask.number >= blocks->size() ||
-        (*blocks)[mask.number].numTiles != mask.getNumTiles()) {
-      report.blocks.clear();
-      report.whyNoBlocks = "the compiler changes the attentions";
+    if (mask.number >= compiled->size() ||
+        (*compiled)[mask.number].blocks.numTiles != mask.getNumTiles()) {
+      report.compiled.clear();
+      report.whyNotCompiled = "the compiler changes the attentions";
       break;
     }
-    report.blocks.push_back((*blocks)[mask.number]);
-    report.ways.push_back(found.ways[mask.number]);
-    report.costs.push_back(found.costs[mask.number]);
+    report.compiled.push_back((*compiled)[mask.number]);
   }
   return std::move(report);
 }

@@ -10,19 +10,24 @@
 
 namespace attn::cli {
 
+/// What the compiler makes of a mask.
+struct CompiledMask {
+  /// What its bounds let a kernel visit.
+  BlocksTiles blocks;
+  /// How it finds the class of a tile.
+  std::string way;
+  /// What the predicate of a partial tile costs; "" where there is none.
+  std::string cost;
+};
+
 /// The masks of a program on the arguments of a run.
 struct MaskReport {
   /// From the definition of each mask, pair by pair.
   std::vector<MaskTiles> masks;
-  /// What the compiler's bounds let a kernel visit, one for each mask; empty if
-  /// that is not known, and then the reason.
-  std::vector<BlocksTiles> blocks;
-  std::string whyNoBlocks;
-  /// How the compiler finds the class of a tile, for each of `blocks`.
-  std::vector<std::string> ways;
-  /// What the predicate of a partial tile costs, for each of `blocks`; "" where
-  /// there is none.
-  std::vector<std::string> costs;
+  /// What the compiler makes of each mask; empty if that is not known, and then
+  /// the reason.
+  std::vector<CompiledMask> compiled;
+  std::string whyNotCompiled;
   /// The file of --show-mask=png and its size in pixels, or "".
   std::string file;
   int64_t width = 0;

@@ -115,22 +115,21 @@ static void printVisits(raw_ostream &os, const MaskReport &report,
   std::optional<double> speedup = report.getPredictedSpeedup(number);
   std::string predicted =
       "predicted speed-up " + (speedup ? formatNumber(*speedup, 4) : "-");
-  if (report.blocks.empty()) {
-    os << "  what the compiler visits is not known: " << report.whyNoBlocks
+  if (report.compiled.empty()) {
+    os << "  what the compiler visits is not known: " << report.whyNotCompiled
        << '\n'
        << "  " << predicted << " if that is what is not empty\n";
     return;
   }
-  const BlocksTiles &blocks = report.blocks[number];
+  const auto &[blocks, way, cost] = report.compiled[number];
   os << formatv("  the compiler visits {0} of {1} tiles, {2} of them without "
                 "asking the mask: {3}\n",
                 blocks.numVisited, blocks.numTiles, blocks.numFull, predicted);
   const MaskTiles &mask = report.masks[number];
   os << formatv("  {0} are needed; how it knows: {1}\n",
-                mask.getNumTiles() - mask.count(TileClass::Empty),
-                report.ways[number]);
-  if (!report.costs[number].empty())
-    os << "  " << report.costs[number] << '\n';
+                mask.getNumTiles() - mask.count(TileClass::Empty), way);
+  if (!cost.empty())
+    os << "  " << cost << '\n';
 }
 
 static void printDrawings(raw_ostream &os, const MaskTiles &mask) {
@@ -236,17 +235,19 @@ static void printMask(OStream &json, const MaskReport &report, size_t number) {
   json.attribute("empty", mask.count(TileClass::Empty));
   json.attribute("partial", mask.count(TileClass::Partial));
   json.attribute("full", mask.count(TileClass::Full));
-  if (report.blocks.empty()) {
+  if (report.compiled.empty()) {
     json.attribute("compiler", nullptr);
-    json.attribute("compiler_unknown", llvm::json::fixUTF8(report.whyNoBlocks));
+    json.attribute("compiler_unknown",
+                   llvm::json::fixUTF8(report.whyNotCompiled));
   } else {
+    const CompiledMask &compiled = report.compiled[number];
     json.attributeObject("compiler", [&] {
-      json.attribute("visited", report.blocks[number].numVisited);
-      json.attribute("full", report.blocks[number].numFull);
+      json.attribute("visited", compiled.blocks.numVisited);
+      json.attribute("full", compiled.blocks.numFull);
       json.attribute("needed",
                      mask.getNumTiles() - mask.count(TileClass::Empty));
-      json.attribute("classes", report.ways[number]);
-      json.attribute("predicate", report.costs[number]);
+      json.attribute("classes", compiled.way);
+      json.attribute("predicate", compiled.cost);
     });
   }
   json.attribute("predicted_speedup",
