@@ -18,7 +18,8 @@
 #
 # The dev preset compiles several files as one (CMAKE_UNITY_BUILD), in less than
 # half the time. Functions that are static in two files of a library do not go
-# together there; a folder whose files are no such parts sets it to OFF.
+# together there, nor does `using namespace attn` where another file uses `mlir`,
+# which has an `attn` too: folders with such files set it to OFF.
 #
 # No library names an MLIR or LLVM library: those come from attn_mlir and
 # attn_llvm (cmake/AttnMLIR.cmake), one place for both kinds of linkage.
