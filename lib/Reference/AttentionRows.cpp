@@ -105,20 +105,22 @@ AttentionRows::compileRegion(mlir::Region &region, RegionKind kind) {
                 : compiler.bindLane(block.getArgument(argument++));
   for (auto [number, capture] : llvm::enumerate(inputs.captures))
     compiler.bindArray(block.getArgument(argument++), *capture, number);
-  if (Error error = compiler.compileBlock(block))
+  if (Error error = code->compile(block))
     return std::move(error);
-  mlir::Operation *yield = block.getTerminator();
-  Expected<uint32_t> result = compiler.getLane(yield->getOperand(0), yield);
-  if (!result)
-    return result.takeError();
-  code->result = *result;
-  if (yield->getNumOperands() > 1) {
-    Expected<uint32_t> second = compiler.getLane(yield->getOperand(1), yield);
-    if (!second)
-      return second.takeError();
-    code->second = *second;
-  }
   return std::move(code);
+}
+
+Error AttentionRows::RegionCode::compile(mlir::Block &block) {
+  if (Error error = compiler.compileBlock(block))
+    return error;
+  mlir::Operation *yield = block.getTerminator();
+  for (mlir::Value value : yield->getOperands()) {
+    Expected<uint32_t> result = compiler.getLane(value, yield);
+    if (!result)
+      return result.takeError();
+    results.push_back(*result);
+  }
+  return Error::success();
 }
 
 Error AttentionRows::compile() {
@@ -238,7 +240,7 @@ AttentionRows::Row AttentionRows::makeRow() const {
   row.p.resize(sizes.keys);
   if (rowTerms)
     row.rowTerms = std::make_unique<Frame>(rowTerms->program);
-  if (score && score->second)
+  if (score && score->results.size() > 1)
     row.weights.resize(sizes.keys);
   row.allowed.resize(sizes.keys);
   row.out.resize(llvm::alignTo(sizes.valueDim, PanelMatrix::kWidth));
@@ -290,7 +292,7 @@ std::string AttentionRows::runMask(Row &row) const {
       j[l] = begin + l + inputs.offsets[3];
     if (!frame.runLanes(count))
       return describe(*mask, frame, row.id, begin + frame.getError().lane);
-    const int64_t *result = frame.laneInts(mask->result);
+    const int64_t *result = frame.laneInts(mask->results[0]);
     int64_t numAllowed = 0;
     for (int64_t l = 0; l < count; ++l) {
       row.allowed[begin + l] = result[l] != 0;
@@ -325,8 +327,9 @@ std::string AttentionRows::computeRowTerms(Row &row) const {
   setRowRegisters(*rowTerms, frame, row.id);
   if (!frame.runRow() || !frame.runLanes(1))
     return describe(*rowTerms, frame, row.id, 0);
-  row.added = frame.laneFloats(rowTerms->result)[0];
-  row.isAllowed = frame.laneInts(*rowTerms->second)[0] != 0;
+  row.added = frame.laneFloats(rowTerms->results[0])[0];
+  row.isAllowed = frame.laneInts(rowTerms->results[1])[0] != 0;
+  row.factor = frame.laneFloats(rowTerms->results[2])[0];
   return "";
 }
 
@@ -382,18 +385,19 @@ std::string AttentionRows::computeScores(Row &row) const {
         if (!frame.runLanes(numLanes))
           return describe(*score, frame, row.id,
                           begin + lanes[frame.getError().lane]);
-        const double *result = frame.laneFloats(score->result);
+        const double *result = frame.laneFloats(score->results[0]);
         for (int64_t l = 0; l < numLanes; ++l)
           s[lanes[l]] = result[l];
-        if (score->second)
+        if (score->results.size() > 1)
           for (int64_t l = 0; l < numLanes; ++l)
-            row.weights[begin + lanes[l]] = frame.laneFloats(*score->second)[l];
+            row.weights[begin + lanes[l]] =
+                frame.laneFloats(score->results[1])[l];
         if (!isReference(sums))
           roundRow(s, count, kind);
       }
       if (rowTerms) {
         for (int64_t l = 0; l < count; ++l)
-          s[l] += row.added;
+          s[l] = row.factor * s[l] + row.added;
         if (!isReference(sums))
           roundRow(s, count, kind);
       }

@@ -43,11 +43,14 @@ public:
 
     Program program;
     RegionCompiler compiler;
-    /// Row registers of b, h, i, lane registers of s (for a score) and j (but
-    /// for `rows`), and the lane registers of the result and of the second one,
-    /// if any: the weight of a score, or whether a row is allowed.
-    uint32_t b, h, i, s, j, result;
-    std::optional<uint32_t> second;
+    /// Compiles the body, once its arguments are bound.
+    llvm::Error compile(mlir::Block &block);
+
+    /// Row registers of b, h, i, and lane registers of s (for a score) and j
+    /// (but for `rows`).
+    uint32_t b, h, i, s, j;
+    /// Lane registers of what is yielded: of a score, a weight may be second.
+    llvm::SmallVector<uint32_t, 3> results;
   };
 
   /// One row, as the callback of forEachRow sees it.
@@ -59,9 +62,10 @@ public:
     /// The keys outside of which none is allowed.
     KeySpans spans;
     int64_t numAllowed;
-    /// Whether the row may have keys at all, and what is added to its scores.
+    /// Whether the row may have keys at all; its scores are multiplied by the
+    /// factor, and added to.
     bool isAllowed = true;
-    double added = 0;
+    double factor = 1, added = 0;
     /// One for each key in `spans`; -inf where masked.
     std::vector<double> scores;
     /// For the callback, one for each key, 0 outside of `spans`.

@@ -43,19 +43,8 @@ Error GradientScore::compile(mlir::attn::AttentionGradOp op,
     else
       compiler.bindArray(argument, *capture, number);
   }
-  if (Error error = compiler.compileBlock(block))
+  if (Error error = code.compile(block))
     return error;
-  mlir::Operation *yield = block.getTerminator();
-  Expected<uint32_t> result = compiler.getLane(yield->getOperand(0), yield);
-  if (!result)
-    return result.takeError();
-  code.result = *result;
-  if (yield->getNumOperands() > 1) {
-    Expected<uint32_t> weight = compiler.getLane(yield->getOperand(1), yield);
-    if (!weight)
-      return weight.takeError();
-    code.second = *weight;
-  }
   // All that is read is of the program as it is now.
   const Program &program = code.program;
   frame = std::make_unique<Frame>(program);
@@ -133,7 +122,7 @@ void GradientScore::reverse(int64_t begin, llvm::ArrayRef<int64_t> lanes,
       continue;
     for (Contribution &to : contributions) {
       to.tangents.runLane(*frame, lane);
-      const Tangent &tangent = to.tangents.getLane(code.result);
+      const Tangent &tangent = to.tangents.getLane(code.results[0]);
       if (tangent.magnitude == 0)
         continue;
       int64_t element = getElement(to, lane);
@@ -146,7 +135,7 @@ void GradientScore::reverse(int64_t begin, llvm::ArrayRef<int64_t> lanes,
         (*to.variance)[element] += term * term;
     }
     tangents->runLane(*frame, lane);
-    const Tangent &tangent = tangents->getLane(code.result);
+    const Tangent &tangent = tangents->getLane(code.results[0]);
     g = tangent.value == 0 || g == 0 ? 0 : rounding.round(g * tangent.value);
     weight[begin + at] *= tangent.magnitude;
   }

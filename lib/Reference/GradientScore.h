@@ -46,11 +46,11 @@ public:
 
   /// What the score of a lane is, and what its probability is multiplied by.
   double getScore(unsigned lane) const {
-    return frame->laneFloats(code.result)[lane];
+    return frame->laneFloats(code.results[0])[lane];
   }
-  bool hasWeight() const { return code.second.has_value(); }
+  bool hasWeight() const { return code.results.size() > 1; }
   double getWeight(unsigned lane) const {
-    return frame->laneFloats(*code.second)[lane];
+    return frame->laneFloats(code.results[1])[lane];
   }
 
   /// Adds what the scores of these keys contribute to captures, and turns their

@@ -137,3 +137,32 @@ func.func @normalize_alone(%acc: vector<2x4xf64>, %m: vector<4xf64>) -> vector<2
   %o, %lse = attn.normalize %acc, %m, %m : vector<2x4xf64>, vector<4xf64> -> vector<2x4xf64>
   return %o : vector<2x4xf64>
 }
+
+// -----
+
+// Factors of queries, times the constant.
+
+// CHECK-LABEL: func @factors
+// CHECK-SAME: %[[S:[^ ]*]]: vector<8x4xf32>, %{{.*}}: vector<2x4xf32>, %{{.*}}: vector<4xf32>, %[[F:[^ ]*]]: vector<4xf32>
+// CHECK: %[[MOST:.*]] = vector.multi_reduction <maxnumf>
+// CHECK: %[[OF_ROWS:.*]] = arith.mulf %[[F]], %{{.*}} : vector<4xf32>
+// CHECK: arith.mulf %[[MOST]], %[[OF_ROWS]]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[F]], %{{.*}} : vector<4xf32>
+// CHECK: %[[FACTORS:.*]] = vector.broadcast %[[SCALED]] : vector<4xf32> to vector<8x4xf32>
+// CHECK: math.fma %[[S]], %[[FACTORS]]
+func.func @factors(%s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>, %f: vector<4xf32>) -> (vector<8x4xf32>, vector<2x4xf32>) {
+  %0:4 = attn.online_step %s, %acc, %m, %m factor 0.125 factors %f : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+  return %0#0, %0#1 : vector<8x4xf32>, vector<2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @negated
+// CHECK-SAME: %[[Q:[^ ]*]]: vector<8x4xf32>, %[[P:[^ ]*]]: vector<4xi1>
+// CHECK: %[[WHERE:.*]] = vector.broadcast %[[P]] : vector<4xi1> to vector<8x4xi1>
+// CHECK: %[[MINUS:.*]] = arith.negf %[[Q]]
+// CHECK: arith.select %[[WHERE]], %[[MINUS]], %[[Q]]
+func.func @negated(%q: vector<8x4xf32>, %p: vector<4xi1>) -> vector<8x4xf32> {
+  %0 = attn.negate_queries %q where %p : vector<8x4xf32>, vector<4xi1>
+  return %0 : vector<8x4xf32>
+}

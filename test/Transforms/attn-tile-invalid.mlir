@@ -27,7 +27,7 @@ func.func @rows_of_a_state(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>,
       rows(%b, %h, %i) {
         %x = arith.constant 1.0 : f32
         %p = arith.constant true
-        attn.yield %x, %p : f32, i1
+        attn.yield %x, %p, %x : f32, i1, f32
       }
   return %s#0 : tensor<1x1x16x8xf32>
 }

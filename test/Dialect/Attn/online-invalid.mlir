@@ -210,7 +210,7 @@ func.func @tiles_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
 // -----
 
 func.func @rows_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
-  // expected-error@+1 {{expects the rows region to yield 'f32', 'i1', but got 'f32', 'f32'}}
+  // expected-error@+1 {{expects the rows region to yield 'f32', 'i1', 'f32', but got 'f32', 'f32'}}
   %0:3 = attn.online_attention scale 1.0
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)

@@ -89,3 +89,11 @@ func.func @step_not_a_vector(%s: f32) {
   %0:4 = attn.online_step %s, %s, %s, %s : f32, f32, f32
   return
 }
+
+// -----
+
+func.func @negate_queries(%q: vector<8x4xf32>, %p: vector<8xi1>) {
+  // expected-error@+1 {{expects an i1 for each of 4 queries, but got 'vector<8xi1>'}}
+  %0 = attn.negate_queries %q where %p : vector<8x4xf32>, vector<8xi1>
+  return
+}

@@ -148,6 +148,9 @@ func.func @products(%n: i32, %flag: i1) {
     // CHECK: %[[Q:.*]] = hopper.load_fragment %[[ROWS]] : <64x64xf16, of 128> -> vector<64x64xf16>
     %rows = hopper.rows %qt[%wg] : !hopper.tile<128x64xf16> -> !hopper.tile<64x64xf16, of 128>
     %q = hopper.load_fragment %rows : !hopper.tile<64x64xf16, of 128> -> vector<64x64xf16>
+    // CHECK: hopper.negate_rows %[[ROWS]] where %{{.*}} : <64x64xf16, of 128>, vector<1x64xi1>
+    %where = arith.constant dense<true> : vector<1x64xi1>
+    hopper.negate_rows %rows where %where : !hopper.tile<64x64xf16, of 128>, vector<1x64xi1>
     // CHECK: %[[S0:.*]] = hopper.mma %[[ROWS]], %[[KT]] : !hopper.tile<64x64xf16, of 128>, <32x64xf16> -> <vector<32x64xf32>>
     // CHECK: %[[S1:.*]] = hopper.mma %[[Q]], %[[KT]] acc %[[S0]] : vector<64x64xf16>, <32x64xf16>, !hopper.pending<vector<32x64xf32>> -> <vector<32x64xf32>>
     // CHECK: %[[S:.*]] = hopper.wait %[[S1]] in_flight 0 : !hopper.pending<vector<32x64xf32>>

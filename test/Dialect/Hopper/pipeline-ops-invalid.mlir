@@ -252,7 +252,7 @@ func.func @state(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<2x64xf
 
 func.func @offset(%s: vector<64x64xf32>, %o: vector<2x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) {
   // expected-error @+1 {{failed to verify that offset has the type of negMax}}
-  %p, %a1, %m1, %l1 = "hopper.softmax_step"(%s, %s, %m, %l, %o) {factor = 1.0 : f64, rescale = "lazy"}
+  %p, %a1, %m1, %l1 = "hopper.softmax_step"(%s, %s, %m, %l, %o) {factor = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>, rescale = "lazy"}
       : (vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>, vector<2x64xf32>) -> (vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>)
   return
 }

@@ -446,3 +446,19 @@ func.func @f(%a: !hopper.tile<64x64xbf16>, %b: !hopper.tile<64xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @negate_rows_of_a_part(%t: !hopper.tile<128x64xf16>, %p: vector<1x64xi1>) {
+  // expected-error@+1 {{expects a tile of 64 rows of elements of 16 bits, but got '!hopper.tile<128x64xf16>'}}
+  hopper.negate_rows %t where %p : !hopper.tile<128x64xf16>, vector<1x64xi1>
+  return
+}
+
+// -----
+
+func.func @negate_rows_where(%t: !hopper.tile<64x64xf16>, %p: vector<2x64xi1>) {
+  // expected-error@+1 {{expects 'vector<1x64xi1>', but got 'vector<2x64xi1>'}}
+  hopper.negate_rows %t where %p : !hopper.tile<64x64xf16>, vector<2x64xi1>
+  return
+}

@@ -45,6 +45,33 @@ gpu.module @m {
     gpu.return
   }
 
+  // Factors of rows, times the constant.
+
+  // CHECK-LABEL: gpu.func @factors
+  // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[F:.*]]: vector<1x64xf32>, %[[A:.*]]: vector<128x64xf32>, %[[M:.*]]: vector<1x64xf32>
+  // CHECK: %[[MOST:.*]] = hopper.reduce max %[[S]]
+  // CHECK: %[[OF_ROWS:.*]] = arith.mulf %[[F]], %{{.*}} : vector<1x64xf32>
+  // CHECK: math.fma %[[MOST]], %[[OF_ROWS]], %[[M]]
+  // CHECK: scf.if
+  // CHECK: %[[OF_ROWS:.*]] = arith.mulf %[[F]], %{{.*}} : vector<1x64xf32>
+  // CHECK: %[[MINUS:.*]] = arith.negf %[[OF_ROWS]]
+  // CHECK: %[[NEXT:.*]] = arith.mulf %[[MOST]], %[[MINUS]]
+  // CHECK: arith.minnumf %[[NEXT]], %[[M]]
+  // CHECK: %[[OF_ROWS:.*]] = arith.mulf %[[F]], %{{.*}} : vector<1x64xf32>
+  // CHECK: %[[ALL:.*]] = vector.broadcast %[[OF_ROWS]] : vector<1x64xf32> to vector<64x64xf32>
+  // CHECK: math.fma %[[S]], %[[ALL]]
+  gpu.func @factors(%s: vector<64x64xf32>, %f: vector<1x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>,
+                    %out: memref<?x?x?xf32>, %n: index) kernel {
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s factors %f, %a, %m, %l factor 0.5 lazy
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    hopper.step "store" in "compute" {
+      %t = hopper.reduce add %p : vector<64x64xf32> -> vector<4x64xf32>
+      hopper.store_rows %m1, %out[%n, %n, %n] dim 2 end %n : vector<1x64xf32>, memref<?x?x?xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
   // What all scores of a row get is part of what they are shifted by.
 
   // CHECK-LABEL: gpu.func @offset

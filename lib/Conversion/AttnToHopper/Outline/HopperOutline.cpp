@@ -150,7 +150,9 @@ void Outliner::inlinePositions() {
 LogicalResult Outliner::matchResidents() {
   WalkResult walk = loop.getBody().walk([&](vector::ContractionOp product) {
     for (Value operand : {product.getRhs(), product.getLhs()}) {
-      auto read = getRead<vector::TransferReadOp>(operand);
+      auto negated = operand.getDefiningOp<NegateQueriesOp>();
+      auto read = getRead<vector::TransferReadOp>(negated ? negated.getQueries()
+                                                          : operand);
       if (!read || read->getBlock() != grid.getBody() || operand == queries ||
           residents.contains(operand))
         continue;
@@ -163,6 +165,7 @@ LogicalResult Outliner::matchResidents() {
       }
       queries = operand;
       query = *access;
+      negate = negated;
     }
     return WalkResult::advance();
   });
@@ -400,8 +403,8 @@ LogicalResult Outliner::emitWork(Block *body) {
   end = rows.getEnd();
   values->mapRows(first, end, block->getArgument(2), schedule.getTileM());
   if (failed(emitLoopInputs()) || failed(emitQueries()) ||
-      failed(emitSlopes()) || failed(emitLoop()) || failed(emitCarriedSums()) ||
-      failed(emitResults()))
+      failed(emitFactors()) || failed(emitSlopes()) || failed(emitLoop()) ||
+      failed(emitCarriedSums()) || failed(emitResults()))
     return failure();
   builder.setInsertionPointToEnd(block);
   hopper::EndOp::create(builder, loc);

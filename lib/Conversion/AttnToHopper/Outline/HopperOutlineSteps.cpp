@@ -118,6 +118,18 @@ LogicalResult Outliner::emitQueries() {
       return failure();
     tiles[value] = *other;
   }
+  if (negate) {
+    hopper::StepOp step = createStep("negate_q", getQueryPartition(), {});
+    KernelValues::State saved = values->save();
+    FailureOr<Value> where =
+        values->getVector(negate.getWhere(), VectorKind::Query);
+    values->restore(std::move(saved));
+    if (failed(where))
+      return failure();
+    hopper::NegateRowsOp::create(builder, loc, emitOwnRows(queryTile), *where);
+    hopper::EndOp::create(builder, loc);
+    builder.setInsertionPointAfter(step);
+  }
   OperandUses uses = getOperandUses(queries);
   if (!schedule.getQInRegisters() || uses.isOwn || uses.isAcross)
     tiles[queries] = queryTile;
@@ -132,6 +144,24 @@ LogicalResult Outliner::emitQueries() {
                             .getResult());
   builder.setInsertionPointAfter(hold);
   operands[queries] = hold.getResult(0);
+  return success();
+}
+
+/// What the scores of each of the 64 rows of a warpgroup are multiplied by.
+LogicalResult Outliner::emitFactors() {
+  if (!softmax || !softmax.getFactors())
+    return success();
+  hopper::StepOp step =
+      createStep("hold_factors", getQueryPartition(), getVectorType(1));
+  KernelValues::State saved = values->save();
+  FailureOr<Value> own =
+      values->getVector(softmax.getFactors(), VectorKind::Query);
+  values->restore(std::move(saved));
+  if (failed(own))
+    return failure();
+  hopper::EndOp::create(builder, loc, *own);
+  builder.setInsertionPointAfter(step);
+  factors = step.getResult(0);
   return success();
 }
 
@@ -249,7 +279,8 @@ LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
     return failure();
   auto next = hopper::SoftmaxStepOp::create(
       builder, loc, *value, *acc, values->getState(step.getMax()),
-      values->getState(step.getSum()), *offset, builder.getF64FloatAttr(factor),
+      values->getState(step.getSum()), factors, *offset,
+      builder.getF64FloatAttr(factor),
       builder.getStringAttr(stringifyRescale(step.getRescale())));
   values->map(step.getProbabilities(), next.getProbabilities());
   values->map(step.getNewAcc(), next.getNewAcc());

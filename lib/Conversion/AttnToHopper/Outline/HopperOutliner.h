@@ -124,6 +124,7 @@ private:
   void emitCaptures(StepOp step);
   SmallVector<Type> getCaptureTypes();
   void takeBias();
+  LogicalResult emitFactors();
   LogicalResult emitSlopes();
   FailureOr<HeldSlopes> holdSlopes();
   Value addBias(Value product);
@@ -231,6 +232,10 @@ private:
   /// of the loop, and that of a work tile, which is a tile of the kernel, too.
   llvm::MapVector<Value, TileAccess> blocks;
   Value queries, queryTile;
+  /// What negates some of the queries, or null, and what their scores are
+  /// multiplied by, for a work tile.
+  NegateQueriesOp negate;
+  Value factors;
   /// What sums of diagonals go through, or null.
   Value diagonalTile;
   TileAccess query;

@@ -243,7 +243,45 @@ static Elements lowerLoadFragment(hopper::LoadFragmentOp op,
   return list;
 }
 
+/// The four threads of a quad share out the segments of its two rows. Segments
+/// of a row are swizzled among each other, which does not matter here; those
+/// that a warp changes at a time are in all banks.
+static void lowerNegateRows(hopper::NegateRowsOp op,
+                            Operands<hopper::NegateRowsOp> in,
+                            ThreadBuilder &b) {
+  constexpr int64_t numSegments = kRowBytes / kSegmentBytes, numThreads = 4;
+  hopper::TileType type = op.getTile().getType();
+  int64_t numChunks = llvm::divideCeil(
+      type.getColumns(), hopper::getChunkColumns(type.getElementType()));
+  Value base = getSharedPointer(b, getTile(in.getTile()));
+  auto words = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
+  Value signs = LLVM::ConstantOp::create(
+      b, words, DenseElementsAttr::get(words, llvm::APInt(32, 0x80008000u)));
+  Value own = b.offsetPointer(base, b.mul(b.thread.row, kRowBytes));
+  Value swizzle = b.andI(b.thread.row, numSegments - 1);
+  for (int64_t half : {0, 1}) {
+    b.ifThen(in.getWhere()[half], [&] {
+      for (int64_t first = 0; first < numSegments; first += numThreads) {
+        Value segment = b.xorI(b.addOffset(b.thread.quad, first), swizzle);
+        Value start = b.offsetPointer(own, b.mul(segment, kSegmentBytes));
+        for (int64_t chunk = 0; chunk < numChunks; ++chunk) {
+          Value place = b.offsetPointer(
+              start,
+              b.i32((chunk * type.getParentRows() + 8 * half) * kRowBytes));
+          Value value = LLVM::LoadOp::create(b, words, place,
+                                             /*alignment=*/kSegmentBytes);
+          LLVM::StoreOp::create(b, LLVM::XOrOp::create(b, value, signs), place,
+                                /*alignment=*/kSegmentBytes);
+        }
+      }
+    });
+  }
+  emitProxyFence(b);
+  emitGroupBarrier(b);
+}
+
 void mlir::attn::populateFragmentPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerPutFragment);
   patterns.add(lowerLoadFragment);
+  patterns.add(lowerNegateRows);
 }

@@ -70,11 +70,12 @@ LogicalResult OnlineAttentionOp::verifyRegions() {
   if (failed(
           verifyRegion(*this, getBlocks(), "blocks", all, all.take_front(4))))
     return failure();
-  Type added =
+  Type number =
       cast<AttentionLikeOpInterface>(getOperation()).getAccumulatorType();
   Type allowed = IntegerType::get(getContext(), 1);
   if (failed(verifyRegion(*this, getRows(), "rows",
-                          all.take_front(kNumRowsArgs), {added, allowed})))
+                          all.take_front(kNumRowsArgs),
+                          {number, allowed, number})))
     return failure();
   return verifyTiles(*this, getTiles());
 }

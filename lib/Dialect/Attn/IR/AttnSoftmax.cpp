@@ -47,6 +47,19 @@ LogicalResult OnlineStartOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// NegateQueriesOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult NegateQueriesOp::verify() {
+  auto queries = cast<VectorType>(getQueries().getType()),
+       where = cast<VectorType>(getWhere().getType());
+  if (where.getDimSize(0) != queries.getDimSize(1))
+    return emitOpError("expects an i1 for each of ")
+           << queries.getDimSize(1) << " queries, but got " << where;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // NormalizeOp
 //===----------------------------------------------------------------------===//
 

@@ -30,6 +30,7 @@ public:
 
 private:
   void takeAddends();
+  void takeFactors();
   void takeConditions();
   /// An attention whose mask is the conditions alone, with its bounds.
   OnlineAttentionOp deriveOfRows();
@@ -46,6 +47,11 @@ private:
     bool isSubtracted;
   };
   SmallVector<Addend> addends;
+  struct Factor {
+    Value value;
+    bool isDivisor;
+  };
+  SmallVector<Factor> factors;
   SmallVector<Value> conditions;
 };
 } // namespace
@@ -106,6 +112,47 @@ void RowTerms::takeAddends() {
       if (!isDifference && dependsOn(score, rhs, product))
         worklist.push_back(&sum->getOpOperand(1));
     }
+  }
+}
+
+/// Factors of a score that is its argument times what does not depend on it.
+/// Constants stay: they are a part of the scale.
+void RowTerms::takeFactors() {
+  Region &score = op.getScore();
+  // Lists are computed with by programs that have no factors for rows.
+  if (score.empty() || op.getRescale() == Rescale::Never || hasKeyLists(op))
+    return;
+  constexpr unsigned product = 0, key = kNumScoreArgs - 1;
+  Operation *yield = score.front().getTerminator();
+  struct Multiple {
+    OpOperand *use, *rest, *factor;
+  };
+  SmallVector<Multiple> multiples;
+  OpOperand *use = &yield->getOpOperand(0);
+  while (use->get() != score.getArgument(product)) {
+    Operation *op = use->get().getDefiningOp();
+    if (!isa_and_present<arith::MulFOp, arith::DivFOp>(op) || !op->hasOneUse())
+      return;
+    OpOperand *rest = &op->getOpOperand(0), *factor = &op->getOpOperand(1);
+    if (isa<arith::MulFOp>(op) && dependsOn(score, factor->get(), {product}))
+      std::swap(rest, factor);
+    if (dependsOn(score, factor->get(), {product}))
+      return;
+    multiples.push_back({use, rest, factor});
+    use = rest;
+  }
+  if (!use->get().hasOneUse())
+    return;
+  for (Multiple &multiple : llvm::reverse(multiples)) {
+    Value factor = multiple.factor->get();
+    if (dependsOn(score, factor, {key}) || matchPattern(factor, m_Constant()))
+      continue;
+    Operation *op = multiple.factor->getOwner();
+    factors.push_back({factor, isa<arith::DivFOp>(op)});
+    Value rest = multiple.rest->get();
+    rewriter.modifyOpInPlace(multiple.use->getOwner(),
+                             [&] { multiple.use->set(rest); });
+    rewriter.eraseOp(op);
   }
 }
 
@@ -259,8 +306,9 @@ void RowTerms::split() {
       }))
     return;
   takeAddends();
+  takeFactors();
   takeConditions();
-  if (addends.empty() && conditions.empty())
+  if (addends.empty() && factors.empty() && conditions.empty())
     return;
   Location loc = op.getLoc();
   SmallVector<Type> types(kNumRowsArgs, rewriter.getIndexType());
@@ -269,7 +317,11 @@ void RowTerms::split() {
                        SmallVector<Location>(types.size(), loc));
   Type type =
       cast<AttentionLikeOpInterface>(op.getOperation()).getAccumulatorType();
-  Value added, allowed;
+  auto createNumber = [&](double value) -> Value {
+    return arith::ConstantOp::create(rewriter, loc,
+                                     rewriter.getFloatAttr(type, value));
+  };
+  Value added, allowed, factor;
   for (Addend &addend : addends) {
     Value term = copy(op.getScore(), addend.value, /*batch=*/1);
     if (addend.isSubtracted)
@@ -281,13 +333,20 @@ void RowTerms::split() {
     allowed = allowed ? arith::AndIOp::create(rewriter, loc, allowed, copied)
                       : copied;
   }
+  for (Factor &one : factors) {
+    Value next = copy(op.getScore(), one.value, /*batch=*/1);
+    if (one.isDivisor)
+      next = arith::DivFOp::create(rewriter, loc, createNumber(1), next);
+    factor = factor ? arith::MulFOp::create(rewriter, loc, factor, next) : next;
+  }
   if (!added)
-    added =
-        arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
+    added = createNumber(0);
+  if (!factor)
+    factor = createNumber(1);
   if (!allowed)
     allowed =
         arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true));
-  YieldOp::create(rewriter, loc, ValueRange{added, allowed});
+  YieldOp::create(rewriter, loc, ValueRange{added, allowed, factor});
   if (conditions.empty()) {
     cleanUpRegions(op);
   } else {

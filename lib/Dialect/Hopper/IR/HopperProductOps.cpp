@@ -52,6 +52,21 @@ LogicalResult LoadFragmentOp::verify() {
   return verifyInWarpgroups(*this);
 }
 
+LogicalResult NegateRowsOp::verify() {
+  TileType tile = getTile().getType();
+  if (tile.isVector() || tile.getRows() != kWarpgroupRows ||
+      getElementBytes(tile.getElementType()) != 2)
+    return emitOpError("expects a tile of ")
+           << kWarpgroupRows << " rows of elements of 16 bits, but got "
+           << tile;
+  auto ofRows =
+      VectorType::get({1, kWarpgroupRows}, IntegerType::get(getContext(), 1));
+  if (!isLike(getWhere().getType(), ofRows))
+    return emitOpError("expects ")
+           << ofRows << ", but got " << getWhere().getType();
+  return verifyInWarpgroups(*this);
+}
+
 /// Checks a product, complete or pending.
 template <typename OpT>
 static LogicalResult verifyProduct(OpT op, ShapedType result) {

@@ -181,6 +181,8 @@ FragmentLayout LoadFragmentOp::getLayout(Value) {
   return getLayoutOfRows(getResult().getType(), FragmentLayout::Columns);
 }
 
+FragmentLayout NegateRowsOp::getLayout(Value) { return FragmentLayout::Rows; }
+
 FragmentLayout SplitBF16x3Op::getLayout(Value fragment) {
   return fragment == getSource() ? FragmentLayout::Rows
                                  : FragmentLayout::Accumulator;

@@ -29,6 +29,16 @@ struct SoftmaxEmitter {
   Value broadcast(Value value, Type type) {
     return vector::BroadcastOp::create(rewriter, loc, type, value);
   }
+  /// Of each row, or of all, for what has `type`.
+  Value emitFactor(Type type) {
+    Value factors = step.getFactors();
+    if (!factors)
+      return splat(type, factor);
+    if (factor != 1)
+      factors = arith::MulFOp::create(rewriter, loc, factors,
+                                      splat(factors.getType(), factor));
+    return type == factors.getType() ? factors : broadcast(factors, type);
+  }
   Value fma(Value a, Value b, Value c) {
     return math::FmaOp::create(rewriter, loc, a, b, c);
   }
@@ -40,6 +50,8 @@ struct SoftmaxEmitter {
   }
   Value emitNegMax(Value most, Value least) {
     Value minus = splat(most.getType(), -factor);
+    if (step.getFactors())
+      minus = arith::NegFOp::create(rewriter, loc, emitFactor(most.getType()));
     Value negMax =
         step.getOffset()
             ? fma(most, minus,
@@ -55,7 +67,7 @@ struct SoftmaxEmitter {
   std::pair<Value, Value> emitProbabilities(Value negMax) {
     Type type = step.getScores().getType();
     Value p = math::Exp2Op::create(rewriter, loc,
-                                   fma(step.getScores(), splat(type, factor),
+                                   fma(step.getScores(), emitFactor(type),
                                        broadcast(addOffset(negMax), type)));
     return {p,
             ReduceOp::create(rewriter, loc, step.getSum().getType(), "add", p)};
@@ -114,7 +126,7 @@ SmallVector<Value> SoftmaxEmitter::emitFirst() {
 SmallVector<Value> SoftmaxEmitter::emitNext() {
   Value most = emitMost();
   Type rowType = most.getType();
-  Value growth = fma(most, splat(rowType, factor), addOffset(step.getNegMax()));
+  Value growth = fma(most, emitFactor(rowType), addOffset(step.getNegMax()));
   double threshold = step.getRescale() == "lazy" ? kRescaleThreshold : 0;
   Value grows = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT,
                                       growth, splat(rowType, threshold));

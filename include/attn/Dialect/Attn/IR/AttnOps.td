@@ -211,8 +211,10 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     Both speak of `mask` alone, whatever `sparsity` leaves of it, but that keys of rows that `rows` leaves out may count as masked.
 
     The optional `rows` region says what holds for all keys of a row. Its arguments are `b`, `h`, `i`, then one for each capture; it
-    yields a number, f32 (f64 for f64 inputs), that is added to each score of the row, and an i1, whether the row may have keys at
-    all: a key is masked unless that and `mask` hold. The state in `outs` is the neutral one, or another with acc = 0 and sum = 0.
+    yields `added`, `allowed` and `factor`: each score `s` of the row, as `score` yields it, becomes `factor * s + added`, and
+    a key is masked unless `allowed` and `mask` hold. The numbers are f32 (f64 for f64 inputs), of any sign, infinite or NaN; `allowed` is an i1.
+    With a factor, `score` yields its argument times what does not depend on it.
+    The state in `outs` is the neutral one, or another with acc = 0 and sum = 0.
     `attn-split-row-terms` takes it out of the other regions.
 
     With `rescale(lazy)`, a step may keep a maximum that is too small by up to 8 (see `attn.online_step`); `max`, `sum` and `acc` then
@@ -237,8 +239,8 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     ```
 
     Errors: as for `attn.attention`; other than three `outs`; a `blocks` region that does not
-    yield four indices; a `tiles` region that does not yield two i1; a `rows` region that does not yield a
-    number of the type of `acc` and an i1.
+    yield four indices; a `tiles` region that does not yield two i1; a `rows` region that does not yield
+    numbers of the type of `acc` and, between them, an i1.
   }];
 
   let arguments = (ins
@@ -316,21 +318,22 @@ def Attn_FinalizeOp : Attn_Op<"finalize", [
 
 def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     AllTypesMatch<["scores", "probabilities"]>, AllTypesMatch<["acc", "newAcc"]>,
-    AllTypesMatch<["max", "sum", "newMax", "newSum"]>]> {
+    AllTypesMatch<["max", "sum", "newMax", "newSum"]>,
+    OptionalTypesMatchWith<"factors have the type of max", "max", "factors", "$_self">]> {
   let summary = "one step of the online softmax on a tile of scores";
   let description = [{
     The one place that pins the arithmetic of the online softmax, so that every
     target rounds alike. Tiles are transposed: keys are rows, queries are columns. For query `i`:
 
     ```
-    newMax[i]   = maximum(max[i], factor * max_j scores[j,i])
+    newMax[i]   = maximum(max[i], factor[i] * max_j scores[j,i])
     shift[i]    = newMax[i] == -inf ? 0 : newMax[i]
-    p[j,i]      = 2^(factor * scores[j,i] - shift[i])
+    p[j,i]      = 2^(factor[i] * scores[j,i] - shift[i])
     newSum[i]   = sum[i]   * 2^(max[i] - shift[i]) + sum_j p[j,i]
     newAcc[e,i] = acc[e,i] * 2^(max[i] - shift[i])
     ```
 
-    `factor` is positive, and 1 if it is not given. The exponent is rounded once: a product that is rounded first loses as much as all the rest of a score together where it is large.
+    `factor` is a positive constant, 1 if it is not given, times a positive number of each query, if there are `factors`. The exponent is rounded once: a product that is rounded first loses as much as all the rest of a score together where it is large.
 
     With `rescale(lazy)`, `newMax[i]` may be `max[i]` where the maximum of the scores is above it by no more than 8, so that
     few steps change `acc`: powers stay below 2^8, and what the state stands for is the same. With `rescale(never)`, `newMax[i]` may be `max[i]`
@@ -340,12 +343,14 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     The contraction of `p` with the values is a separate operation that adds to `newAcc`.
 
     Operands: `scores` is `vector<N x M>`, in base-2 units when multiplied by the factor, `acc` is `vector<Dv x M>`,
-    `max` and `sum` are `vector<M>`, all of one type of f32 or f64.
+    `max`, `sum` and `factors` are `vector<M>`, all of one type of f32 or f64. Factors that are not positive are undefined behaviour.
 
     Example:
 
     ```mlir
     %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %l factor 1.8e-01
+        : vector<64x32xf32>, vector<128x32xf32>, vector<32xf32>
+    %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %l factors %f
         : vector<64x32xf32>, vector<128x32xf32>, vector<32xf32>
     ```
 
@@ -353,7 +358,7 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$scores,
     AnyVectorOfNonZeroRank:$acc, AnyVectorOfNonZeroRank:$max,
-    AnyVectorOfNonZeroRank:$sum,
+    AnyVectorOfNonZeroRank:$sum, Optional<AnyVectorOfNonZeroRank>:$factors,
     DefaultValuedAttr<Attn_Rescale, "::mlir::attn::Rescale::Exact">:$rescale,
     DefaultValuedAttr<F64Attr, "1.0">:$factor);
   let results = (outs AnyVectorOfNonZeroRank:$probabilities,
@@ -361,7 +366,7 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     AnyVectorOfNonZeroRank:$newSum);
   let assemblyFormat = [{
     $scores `,` $acc `,` $max `,` $sum (`rescale` `(` $rescale^ `)`)?
-    (`factor` $factor^)? attr-dict
+    (`factor` $factor^)? (`factors` $factors^)? attr-dict
     `:` type($scores) `,` type($acc) `,` type($max)
   }];
   let hasVerifier = 1;

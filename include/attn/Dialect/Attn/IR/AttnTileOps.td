@@ -390,6 +390,37 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
 }
 
 //===----------------------------------------------------------------------===//
+// Queries
+//===----------------------------------------------------------------------===//
+
+def Attn_NegateQueriesOp : Attn_Op<"negate_queries", [Pure,
+    AllTypesMatch<["queries", "result"]>]> {
+  let summary = "the queries of a tile, some of them negated";
+  let description = [{
+    `result[d, i] = where[i] ? -queries[d, i] : queries[d, i]`. A negative factor of all scores of a row is a positive one of the
+    products with the negated query (see `attn.online_step`), once for the work tile in place of once for each pair.
+
+    Operands: `queries`, `vector<D x M>` of floats, as products read it; `where`, `vector<M>` of i1.
+
+    Example:
+
+    ```mlir
+    %n = attn.negate_queries %q where %p : vector<128x32xf32>, vector<32xi1>
+    ```
+
+    Errors: queries that are no matrix of floats, or other than one i1 for each column.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [AnyFloat]>:$queries,
+    VectorOfRankAndType<[1], [I1]>:$where);
+  let results = (outs VectorOfRankAndType<[2], [AnyFloat]>:$result);
+  let assemblyFormat = "$queries `where` $where attr-dict `:` type($queries) `,` type($where)";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$queries, "::mlir::Value":$where), [{
+    build($_builder, $_state, queries.getType(), queries, where);
+  }]>];
+}
+
+//===----------------------------------------------------------------------===//
 // The ends of an online softmax
 //===----------------------------------------------------------------------===//
 

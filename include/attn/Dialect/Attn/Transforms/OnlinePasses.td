@@ -224,10 +224,12 @@ def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
   let summary = "take what all keys of a row share out of scores and masks";
   let description = [{
     A number that is added to each score of a row changes no probability, and a row that a mask leaves out has no key: both can wait
-    for the end of the row, where they cost an operation for each row, not for each pair. This pass moves them to the `rows` region of
-    `attn.online_attention`: of a score, what is added to it or subtracted and depends neither on the key nor on the score; of a
+    for the end of the row, where they cost an operation for each row, not for each pair. A number that each score of a row is
+    multiplied by is a factor of the exponent, which has one anyway. This pass moves all three to the `rows` region of
+    `attn.online_attention`: of a score, what is added to it or subtracted and depends neither on the key nor on the score, and,
+    where the rest is the product times what does not depend on it, such factors and divisors that are no constants; of a
     mask, such conditions of a conjunction. Terms of a sum that is added as a whole stay, as `a[i]` in `s + (a[i] - c[j])`: they
-    may be large, and cancel.
+    may be large, and cancel. Factors stay under lists of keys.
 
     Sums are taken in another order than the score has them, so that a result may differ by rounding.
     Scores stay where a step keeps no maximum (`rescale(never)`), which counts with their range.
@@ -261,7 +263,8 @@ def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
         rows(%b, %h, %i, %w0) {
           %x = tensor.extract %w0[%i] : tensor<?xf32>
           %true = arith.constant true
-          attn.yield %x, %true : f32, i1
+          %one = arith.constant 1.000000e+00 : f32
+          attn.yield %x, %true, %one : f32, i1, f32
         }
     ```
   }];

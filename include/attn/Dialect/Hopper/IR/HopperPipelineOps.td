@@ -381,11 +381,12 @@ def Hopper_MaskOp : Hopper_Op<"mask", [
 
 def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
     AllTypesMatch<["acc", "newAcc"]>, AllTypesMatch<["negMax", "newNegMax"]>,
-    AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probabilities"]>,
+    AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probabilities"]>, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"factors have the type of negMax", "negMax", "factors", "$_self">,
     OptionalTypesMatchWith<"offset has the type of negMax", "negMax", "offset", "$_self">]> {
   let summary = "one step of the online softmax on a warpgroup's scores";
   let description = [{
-    `attn.online_step` as a warpgroup holds its state. With `x = factor * scores`, or `factor * scores + offset`, in base 2:
+    `attn.online_step` as a warpgroup holds its state. With `x = factor * scores`, or `factor * scores + offset`, in base 2, where `factor` is that of each row if there are `factors`, times the constant:
 
     ```
     most        = max_n x[n, m]
@@ -397,12 +398,14 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
     The state of no keys is acc 0, negMax the largest f32, sum 0; with `never` another negMax, and `newNegMax` may be `min(negMax, -most)` for it. `hopper-decompose-softmax` expands the operation.
 
     Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `negMax`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts; `offset`, `vector<1 x 64>`,
-    what all scores of a row get beside their factor.
+    what all scores of a row get beside their factor; `factors`, `vector<1 x 64>`, all positive.
 
     ```mlir
     %p, %a, %m, %l = hopper.softmax_step %s, %acc, %negMax, %sum factor 0.18 lazy
         : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     %p, %a, %m, %l = hopper.softmax_step %s offset %o, %acc, %negMax, %sum factor 0.18 exact
+        : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    %p, %a, %m, %l = hopper.softmax_step %s factors %f, %acc, %negMax, %sum factor 0.18 lazy
         : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     ```
 
@@ -410,13 +413,13 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$scores,
       VectorOfRankAndType<[2], [F32]>:$acc, VectorOfRankAndType<[2], [F32]>:$negMax,
-      VectorOfRankAndType<[2], [F32]>:$sum,
+      VectorOfRankAndType<[2], [F32]>:$sum, Optional<VectorOfRankAndType<[2], [F32]>>:$factors,
       Optional<VectorOfRankAndType<[2], [F32]>>:$offset, F64Attr:$factor, StrAttr:$rescale);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$probabilities,
       VectorOfRankAndType<[2], [F32]>:$newAcc, VectorOfRankAndType<[2], [F32]>:$newNegMax,
       VectorOfRankAndType<[2], [F32]>:$newSum);
   let assemblyFormat = [{
-    $scores (`offset` $offset^)? `,` $acc `,` $negMax `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
+    $scores (`factors` $factors^)? (`offset` $offset^)? `,` $acc `,` $negMax `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
     `:` type($scores) `,` type($acc) `,` type($negMax) `,` type($sum)
   }];
   let hasVerifier = 1;

@@ -69,6 +69,23 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [Hopper_OwnLayouts, Memor
   let hasVerifier = 1;
 }
 
+def Hopper_NegateRowsOp : Hopper_Op<"negate_rows", [Hopper_OwnLayouts, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "negate rows of a tile in place";
+  let description = [{
+    Changes the sign of all elements of row `m`, of the 64 of a tile, where `where[0, m]` is set. What the warpgroup reads of the tile from there on, matrix
+    products included, are the new elements. No other warpgroup may read these rows, and the tile has to be full.
+
+    ```mlir
+    hopper.negate_rows %r where %p : !hopper.tile<64x128xbf16, of 192>, vector<1x64xi1>
+    ```
+
+    Errors: a tile of other than 64 rows, or of elements that are not bf16 or f16; other than an i1 for each row; outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_TileType:$tile, Hopper_FragmentOf<[I1]>:$where);
+  let assemblyFormat = "$tile `where` $where attr-dict `:` type($tile) `,` type($where)";
+  let hasVerifier = 1;
+}
+
 def Hopper_MmaOp : Hopper_Op<"mma", [Hopper_FragmentOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "start a matrix product";
   let description = [{

@@ -42,6 +42,17 @@ struct StepEmitter {
   Value sub(Value a, Value b) {
     return arith::SubFOp::create(builder, loc, a, b);
   }
+  bool hasFactor() { return factor != 1 || op.getFactors(); }
+  /// Of each query, as a row or a tile.
+  Value getFactor(Type type) {
+    Value factors = op.getFactors();
+    if (!factors)
+      return splat(type, factor);
+    if (factor != 1)
+      factors =
+          arith::MulFOp::create(builder, loc, factors, splat(rowType, factor));
+    return type == rowType ? factors : broadcast(factors, type);
+  }
   /// Over the keys.
   Value reduce(vector::CombiningKind kind, Value tile, double neutral) {
     return vector::MultiDimReductionOp::create(
@@ -66,8 +77,8 @@ Value StepEmitter::emitMax() {
     return op.getMax();
   Value most =
       reduce(vector::CombiningKind::MAXNUMF, op.getScores(), -INFINITY);
-  if (factor != 1)
-    most = arith::MulFOp::create(builder, loc, most, splat(rowType, factor));
+  if (hasFactor())
+    most = arith::MulFOp::create(builder, loc, most, getFactor(rowType));
   Value limit = op.getMax();
   if (op.getRescale() == Rescale::Lazy)
     limit = arith::AddFOp::create(builder, loc, limit,
@@ -77,11 +88,11 @@ Value StepEmitter::emitMax() {
 }
 
 Value StepEmitter::emitProbabilities(Value shift) {
-  if (factor == 1)
+  if (!hasFactor())
     return exp2(sub(op.getScores(), broadcast(shift, tileType)));
   Value negated = arith::NegFOp::create(builder, loc, shift);
   Value exponent =
-      math::FmaOp::create(builder, loc, op.getScores(), splat(tileType, factor),
+      math::FmaOp::create(builder, loc, op.getScores(), getFactor(tileType),
                           broadcast(negated, tileType));
   if (op.getRescale() == Rescale::Never)
     return exp2(exponent);
@@ -121,6 +132,18 @@ static LogicalResult decomposeOnlineStep(OnlineStepOp op,
 //===----------------------------------------------------------------------===//
 // The ends
 //===----------------------------------------------------------------------===//
+
+static LogicalResult decomposeNegateQueries(NegateQueriesOp op,
+                                            PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  auto type = cast<VectorType>(op.getResult().getType());
+  Value where = vector::BroadcastOp::create(
+      rewriter, loc, type.clone(rewriter.getI1Type()), op.getWhere());
+  Value negated = arith::NegFOp::create(rewriter, loc, op.getQueries());
+  rewriter.replaceOpWithNewOp<arith::SelectOp>(op, where, negated,
+                                               op.getQueries());
+  return success();
+}
 
 static LogicalResult decomposeOnlineStart(OnlineStartOp op,
                                           PatternRewriter &rewriter) {
@@ -176,6 +199,7 @@ static LogicalResult decomposeNormalize(NormalizeOp op,
 void mlir::attn::populateDecomposeOnlineStepPatterns(
     RewritePatternSet &patterns) {
   patterns.add(decomposeOnlineStep);
+  patterns.add(decomposeNegateQueries);
   patterns.add(decomposeOnlineStart);
   patterns.add(decomposeNormalize);
 }

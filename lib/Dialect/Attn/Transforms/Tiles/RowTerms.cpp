@@ -3,6 +3,7 @@
 #include "RowTerms.h"
 #include "RegionVectorizer.h"
 #include "TileOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -10,6 +11,91 @@
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// Where the `rows` region yields them.
+enum RowResult : unsigned { kAdded, kAllowed, kFactor };
+
+static Value getYielded(OnlineAttentionOp op, RowResult result) {
+  return op.getRows().front().getTerminator()->getOperand(result);
+}
+
+namespace {
+/// Computes what the `rows` region yields for the rows of a work tile.
+class RowRegion {
+public:
+  RowRegion(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows);
+
+  FailureOr<Value> emit(RowResult result) {
+    FailureOr<TileValue> value =
+        vectorizer.run(op.getRows(), arguments, active, result);
+    if (failed(value))
+      return failure();
+    return vectorizer.broadcast(*value, TileKind::Query);
+  }
+
+private:
+  OnlineAttentionOp op;
+  RegionVectorizer vectorizer;
+  SmallVector<TileValue> arguments;
+  TileValue active;
+};
+} // namespace
+
+RowRegion::RowRegion(OpBuilder &builder, OnlineAttentionOp op,
+                     const TileRows &rows)
+    : op(op), vectorizer(builder, op.getLoc(), /*numKeys=*/1,
+                         op.getScheduleAttr().getTileM(), /*sites=*/nullptr) {
+  Location loc = op.getLoc();
+  int64_t numQueries = op.getScheduleAttr().getTileM();
+  Value start = withOffset(builder, op, rows.row, 2);
+  Value end = withOffset(builder, op, rows.rowEnd, 2);
+  // A row alone is a scalar.
+  TileValue positions = {start};
+  if (numQueries > 1) {
+    positions = {emitPositions(builder, loc, start, numQueries),
+                 TileKind::Query, start};
+    end = vector::BroadcastOp::create(builder, loc, positions.value.getType(),
+                                      end);
+  }
+  active = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                  positions.value, end),
+            positions.kind};
+  arguments = {{withOffset(builder, op, rows.batch, 0)},
+               {withOffset(builder, op, rows.head, 1)},
+               positions};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  if (op.getOffsets().empty())
+    vectorizer.setStart(op.getRows().getArgument(kNumRowsArgs - 1), rows.row,
+                        op.getScheduleAttr().getRowAlignment(), numQueries);
+}
+
+FailureOr<RowFactors> mlir::attn::emitRowFactors(OpBuilder &builder,
+                                                 OnlineAttentionOp op,
+                                                 const TileRows &rows) {
+  if (op.getRows().empty() ||
+      matchPattern(getYielded(op, kFactor), m_OneFloat()))
+    return RowFactors();
+  FailureOr<Value> factor = RowRegion(builder, op, rows).emit(kFactor);
+  if (failed(factor))
+    return failure();
+  Location loc = op.getLoc();
+  Type type = factor->getType();
+  // Not 0, times which a masked score is no number, and not NaN, which a row
+  // without a key does not see.
+  Value least = createFloat(
+      builder, loc, type,
+      APFloat::getSmallestNormalized(
+          cast<FloatType>(getElementTypeOrSelf(type)).getFloatSemantics())
+          .convertToDouble());
+  RowFactors factors;
+  factors.magnitudes = arith::MaxNumFOp::create(
+      builder, loc, math::AbsFOp::create(builder, loc, *factor), least);
+  factors.areNegative =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, *factor,
+                            createFloat(builder, loc, type, 0));
+  return factors;
+}
 
 namespace {
 struct RowTermEmitter {
@@ -43,6 +129,7 @@ struct RowTermEmitter {
 
   void addToScores(Value added);
   void allow(Value allowed);
+  void multiplyScores(Value factor);
 };
 } // namespace
 
@@ -66,54 +153,36 @@ void RowTermEmitter::allow(Value allowed) {
                      createFloat(builder, loc, state.acc.getType(), 0.0));
 }
 
+/// A factor that is NaN makes that of all scores, but for those of masked keys.
+void RowTermEmitter::multiplyScores(Value factor) {
+  Value isNaN = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO,
+                                      factor, factor);
+  Value isScored = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::UNE, state.sum, splat(0.0));
+  state.sum = select(arith::AndIOp::create(builder, loc, isNaN, isScored),
+                     factor, state.sum);
+}
+
 FailureOr<TileState> mlir::attn::emitRowTerms(OpBuilder &builder,
                                               OnlineAttentionOp op,
                                               const TileRows &rows,
                                               TileState state) {
-  Location loc = op.getLoc();
-  Region &region = op.getRows();
-  int64_t numQueries = cast<VectorType>(state.sum.getType()).getDimSize(0);
-  Value start = withOffset(builder, op, rows.row, 2);
-  Value end = withOffset(builder, op, rows.rowEnd, 2);
-  // A row alone is a scalar.
-  TileValue positions = {start};
-  if (numQueries > 1) {
-    positions = {emitPositions(builder, loc, start, numQueries),
-                 TileKind::Query, start};
-    end = vector::BroadcastOp::create(builder, loc, positions.value.getType(),
-                                      end);
-  }
-  TileValue active = {arith::CmpIOp::create(builder, loc,
-                                            arith::CmpIPredicate::slt,
-                                            positions.value, end),
-                      positions.kind};
-  SmallVector<TileValue> arguments = {{withOffset(builder, op, rows.batch, 0)},
-                                      {withOffset(builder, op, rows.head, 1)},
-                                      positions};
-  for (Value capture : op.getCaptures())
-    arguments.push_back({capture});
-  RegionVectorizer vectorizer(builder, loc, /*numKeys=*/1, numQueries,
-                              /*sites=*/nullptr);
-  if (op.getOffsets().empty())
-    vectorizer.setStart(region.getArgument(kNumRowsArgs - 1), rows.row,
-                        op.getScheduleAttr().getRowAlignment(), numQueries);
+  RowRegion region(builder, op, rows);
   RowTermEmitter emitter{builder, op, state};
-  auto emit = [&](unsigned number) -> FailureOr<Value> {
-    FailureOr<TileValue> value =
-        vectorizer.run(region, arguments, active, number);
-    if (failed(value))
+  if (!matchPattern(getYielded(op, kFactor), m_OneFloat())) {
+    FailureOr<Value> factor = region.emit(kFactor);
+    if (failed(factor))
       return failure();
-    return vectorizer.broadcast(*value, TileKind::Query);
-  };
-  Operation *yield = region.front().getTerminator();
-  if (!matchPattern(yield->getOperand(0), m_AnyZeroFloat())) {
-    FailureOr<Value> added = emit(0);
+    emitter.multiplyScores(*factor);
+  }
+  if (!matchPattern(getYielded(op, kAdded), m_AnyZeroFloat())) {
+    FailureOr<Value> added = region.emit(kAdded);
     if (failed(added))
       return failure();
     emitter.addToScores(*added);
   }
-  if (!matchPattern(yield->getOperand(1), m_One())) {
-    FailureOr<Value> allowed = emit(1);
+  if (!matchPattern(getYielded(op, kAllowed), m_One())) {
+    FailureOr<Value> allowed = region.emit(kAllowed);
     if (failed(allowed))
       return failure();
     emitter.allow(*allowed);

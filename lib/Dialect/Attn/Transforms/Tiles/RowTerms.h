@@ -7,6 +7,19 @@
 
 namespace mlir::attn {
 
+/// What the scores of the rows of a work tile are multiplied by: the sign is
+/// that of the queries, and the magnitude is a factor of the softmax.
+struct RowFactors {
+  /// vector<M> of positive numbers; null for 1.
+  Value magnitudes;
+  /// vector<M> of i1.
+  Value areNegative;
+};
+
+/// The factors that the `rows` region of `op` says.
+FailureOr<RowFactors> emitRowFactors(OpBuilder &builder, OnlineAttentionOp op,
+                                     const TileRows &rows);
+
 /// The state after all keys of a Q block with what the `rows` region of `op`
 /// says. `state` started without a key.
 FailureOr<TileState> emitRowTerms(OpBuilder &builder, OnlineAttentionOp op,

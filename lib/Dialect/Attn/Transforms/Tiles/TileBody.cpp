@@ -89,6 +89,7 @@ private:
 
   // Set by emitPrologue.
   Value numAllKeys, keyBatch, keyHead, queries;
+  RowFactors factors;
   TileValue queryPositions, rowActive;
   std::optional<AffineBias> bias;
   /// Whether some tiles need no predicate.
@@ -113,6 +114,13 @@ LogicalResult KeyLoops::emitPrologue() {
                         readColumns(builder, loc, op.getQuery(),
                                     attention.getLayout(0), rows, numQueries),
                         accType);
+  FailureOr<RowFactors> ofRows = emitRowFactors(builder, op, rows);
+  if (failed(ofRows))
+    return failure();
+  factors = *ofRows;
+  if (factors.areNegative)
+    queries =
+        NegateQueriesOp::create(builder, loc, queries, factors.areNegative);
   queryPositions = emitPositions(rows.row, 2, TileKind::Query);
   auto type = VectorType::get({numQueries}, builder.getIndexType());
   Value end = vector::BroadcastOp::create(builder, loc, type,
@@ -279,7 +287,8 @@ FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
   };
   return emitSoftmaxSteps(
       builder, op, form, state, emitScores, emitWeights,
-      [&] { return read(op.getValue(), attention.getLayout(2)); });
+      [&] { return read(op.getValue(), attention.getLayout(2)); },
+      factors.magnitudes);
 }
 
 /// The pairs of a tile.

@@ -39,15 +39,15 @@ mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
                              const ScoreForm &form, TileState state,
                              function_ref<FailureOr<Value>()> emitScores,
                              function_ref<FailureOr<Value>()> emitWeights,
-                             function_ref<Value()> loadValues) {
+                             function_ref<Value()> loadValues, Value factors) {
   Location loc = op.getLoc();
   auto emitSoftmax = [&]() -> FailureOr<SmallVector<Value>> {
     FailureOr<Value> scores = emitScores();
     if (failed(scores))
       return failure();
-    auto step = OnlineStepOp::create(builder, loc, *scores, state.acc,
-                                     state.max, state.sum, op.getRescale(),
-                                     llvm::APFloat(form.factor));
+    auto step = OnlineStepOp::create(
+        builder, loc, *scores, state.acc, state.max, state.sum, factors,
+        op.getRescale(), llvm::APFloat(form.factor));
     SmallVector<Value> results(step.getResults());
     if (!getWeight(op))
       return results;

@@ -72,14 +72,15 @@ emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,
 TileState getState(TileLoopOp loop);
 
 /// The steps from scores to a new state: the softmax of what `emitScores`
-/// makes, times what `emitWeights` makes where there are weights, and the
-/// product with what `loadValues` loads.
+/// makes, times the `factors` of rows unless they are null, times what
+/// `emitWeights` makes where there are weights, and the product with what
+/// `loadValues` loads.
 FailureOr<TileState>
 emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
                  const ScoreForm &form, TileState state,
                  function_ref<FailureOr<Value>()> emitScores,
                  function_ref<FailureOr<Value>()> emitWeights,
-                 function_ref<Value()> loadValues);
+                 function_ref<Value()> loadValues, Value factors = {});
 
 } // namespace mlir::attn
 
