@@ -2,6 +2,7 @@
 
 #include "attn/Analysis/KeyBias.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -75,7 +76,8 @@ std::optional<KeyBias> KeyForm::match() {
     Degree degree = getDegree(term.value);
     if (degree == Degree::Other || !term.value.getType().isF32())
       return std::nullopt;
-    isAffine |= degree == Degree::Affine;
+    isAffine |= degree != Degree::Constant;
+    bias->hasPieces |= degree == Degree::Piecewise;
   }
   return isAffine ? bias : std::nullopt;
 }
@@ -140,6 +142,14 @@ Degree KeyForm::computeDegree(Value value) {
                         get(op->getOperand(1), isFloat));
       })
       .Case([&](arith::NegFOp op) { return get(op.getOperand(), isFloat); })
+      .Case<math::AbsIOp, math::AbsFOp, arith::MinSIOp, arith::MaxSIOp,
+            arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
+            arith::MaxNumFOp>([&](Operation *op) {
+        Degree degree = Degree::Piecewise;
+        for (Value operand : op->getOperands())
+          degree = std::max(degree, get(operand, isFloat || isWide(value)));
+        return degree;
+      })
       .Case([&](arith::MulFOp op) {
         bool isSwapped = dependsOnKey(op.getRhs());
         Value factor = isSwapped ? op.getLhs() : op.getRhs();

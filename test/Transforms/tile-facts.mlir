@@ -278,6 +278,40 @@ func.func @affine(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
 !t = tensor<2x4x?x64xbf16>
 
+// A multiple of the distance is affine in tiles on one side of the query.
+
+// CHECK-LABEL: func @pieces
+// CHECK: attn.tile_loop %[[J:.*]] = %c0
+// CHECK: attn.step @softmax
+// CHECK: %[[LAST:.*]] = arith.addi %[[J]], %c63
+// CHECK-DAG: %[[FIRST_SIDE:.*]] = arith.cmpi slt, %{{.*}} : vector<128xi32>
+// CHECK-DAG: %[[LAST_SIDE:.*]] = arith.cmpi slt, %{{.*}} : vector<128xi32>
+// CHECK: %[[DIFFER:.*]] = arith.xori %[[FIRST_SIDE]], %[[LAST_SIDE]]
+// CHECK: %[[SAME:.*]] = arith.xori %[[DIFFER]]
+// CHECK: arith.select %[[FIRST_SIDE]]
+// CHECK: attn.affine_scores %{{.*}} factor 1.250000e-01 slope %{{.*}} offset %{{.*}} where %[[SAME]] :
+// CHECK:   math.absi
+func.func @pieces(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
+  %x = attn.attention scale 0.125 schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%slopes : tensor<?xf32>) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %c) {
+        %slope = tensor.extract %c[%h] : tensor<?xf32>
+        %distance = arith.subi %i, %j : index
+        %integer = arith.index_cast %distance : index to i32
+        %abs = math.absi %integer : i32
+        %float = arith.sitofp %abs : i32 to f32
+        %bias = arith.mulf %slope, %float : f32
+        %y = arith.subf %s, %bias : f32
+        attn.yield %y : f32
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
 // No factor of what is negated.
 
 // CHECK-LABEL: func @negative

@@ -1,7 +1,9 @@
 //===- KeyBias.h - Biases that are affine in the key ------------*- C++ -*-===//
 //
 // Scores `factor * product + bias`, where the bias of a query is a slope times
-// the position of the key, and something that does not depend on the key.
+// the position of the key, and something that does not depend on the key. Such
+// a bias may be made of pieces, which are affine between some keys, as the
+// absolute value of a distance is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +23,8 @@ struct KeyBias {
   };
   double factor = 1;
   SmallVector<Term> terms;
+  /// Whether it is made of pieces.
+  bool hasPieces = false;
 };
 
 /// How values of a score region depend on the key.
@@ -31,14 +35,17 @@ public:
     Constant,
     /// A sum of that and of a multiple of the key.
     Affine,
+    /// That between keys at which an absolute value is that of 0, or operands
+    /// of a minimum or maximum are equal.
+    Piecewise,
     Other
   };
 
   explicit KeyForm(Region &score);
 
   Degree getDegree(Value value);
-  /// What the region yields, with a bias that is affine in the key, and not
-  /// constant.
+  /// What the region yields, with a bias that is affine in the key, or made of
+  /// such pieces, and not constant.
   std::optional<KeyBias> match();
 
 private:
@@ -51,8 +58,8 @@ private:
   llvm::DenseMap<Value, bool> dependent;
 };
 
-/// The bias of the scores of an attention that is affine in the key, if it has
-/// one.
+/// The bias of the scores of an attention that is affine in the key, or made of
+/// such pieces, if it has one.
 std::optional<KeyBias> getKeyBias(AttentionLikeOpInterface op);
 
 } // namespace mlir::attn

@@ -51,12 +51,14 @@ func.func @wide(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
   return %r : tensor<1x1x?x256xbf16>
 }
 
-// A bias that is affine in the key is part of the product, and one of the
-// absolute distance is not.
+// A bias that is affine in the key is part of the product, also in pieces, and
+// one of the square of the distance is not.
 
 // CHECK-LABEL: func @alibi
 // CHECK: schedule #hopper.schedule<{{.*}}, bias_in_product>
 // CHECK-LABEL: func @absolute
+// CHECK: schedule #hopper.schedule<{{.*}}, bias_in_product>
+// CHECK-LABEL: func @square
 // CHECK-NOT: bias_in_product
 // CHECK: return
 func.func @alibi(%q: tensor<1x1x?x64xbf16>, %slope: f32) -> tensor<1x1x?x64xbf16> {
@@ -79,6 +81,20 @@ func.func @absolute(%q: tensor<1x1x?x64xbf16>, %slope: f32) -> tensor<1x1x?x64xb
         %d = arith.subi %j, %i : index
         %di = arith.index_cast %d : index to i32
         %a = math.absi %di : i32
+        %df = arith.sitofp %a : i32 to f32
+        %bias = arith.mulf %x, %df : f32
+        %y = arith.addf %s, %bias : f32
+        attn.yield %y : f32
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}
+func.func @square(%q: tensor<1x1x?x64xbf16>, %slope: f32) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      captures(%slope : f32) outs(%q : tensor<1x1x?x64xbf16>)
+      score(%s, %b, %h, %i, %j, %x) {
+        %d = arith.subi %j, %i : index
+        %di = arith.index_cast %d : index to i32
+        %a = arith.muli %di, %di : i32
         %df = arith.sitofp %a : i32 to f32
         %bias = arith.mulf %x, %df : f32
         %y = arith.addf %s, %bias : f32

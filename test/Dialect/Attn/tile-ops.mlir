@@ -121,6 +121,15 @@ func.func @affine(%s: vector<8x4xf32>, %x: vector<8x4xf32>, %r: vector<4xf32>) -
   return %m : vector<8x4xf32>
 }
 
+// CHECK-LABEL: @affine_pieces
+// CHECK: attn.affine_scores %{{.+}} factor 1.250000e-01 slope %{{.+}} offset %{{.+}} where %{{.+}} : vector<8x4xf32>, vector<4xf32> {
+func.func @affine_pieces(%s: vector<8x4xf32>, %r: vector<4xf32>, %p: vector<4xi1>) -> vector<8x4xf32> {
+  %m = attn.affine_scores %s factor 0.125 slope %r offset %r where %p : vector<8x4xf32>, vector<4xf32> {
+    attn.yield %s : vector<8x4xf32>
+  }
+  return %m : vector<8x4xf32>
+}
+
 // CHECK-LABEL: @box
 // CHECK: attn.gather %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] rows along 2 columns along 1 mask %{{.+}} site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
 // CHECK: attn.gather %{{.+}}[%{{.+}}] columns along 0 mask %{{.+}} : memref<?xi1>, (index), i1 -> vector<4xi1>

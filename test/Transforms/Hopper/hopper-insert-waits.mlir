@@ -163,6 +163,31 @@ gpu.module @m {
     gpu.return
   }
 
+  // Not one on what was known before the product started.
+
+  // CHECK-LABEL: gpu.func @known_before
+  // CHECK: %[[O:.*]] = hopper.mma
+  // CHECK-NEXT: %[[V:.*]] = hopper.wait %[[O]] in_flight 0
+  // CHECK-NEXT: scf.if %{{.*}} -> (vector<64x64xf32>) {
+  // CHECK: } else {
+  // CHECK-NEXT: scf.yield %[[V]]
+  gpu.func @known_before(%c: vector<1x64xi1>) kernel {
+    %q = hopper.create_tile : !tile
+    hopper.step "s" in "compute" {
+      %any = hopper.any %c : vector<1x64xi1>
+      %o = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+      %r = scf.if %any -> vector<64x64xf32> {
+        %y = arith.addf %o, %o : vector<64x64xf32>
+        scf.yield %y : vector<64x64xf32>
+      } else {
+        scf.yield %o : vector<64x64xf32>
+      }
+      %x = hopper.reduce max %r : vector<64x64xf32> -> vector<1x64xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
   // What such a branch leaves pending another product may add to.
 
   // CHECK-LABEL: gpu.func @added

@@ -12,10 +12,12 @@
 // nothing is left to do for each score.
 //
 // A slope that is so large that the sum loses digits, or no number, is left out
-// of the product, and the bias is computed for each score.
+// of the product, and the bias is computed for each score; so is a bias that is
+// not affine in a block.
 //
-// A step computes the slopes once for a work tile; the step of the product adds
-// the second product; and that of the softmax is told what the first key gets.
+// A step computes the slopes once for a work tile, unless they differ between
+// blocks; the step of the product adds the second product; and that of the
+// softmax is told what the first key gets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,17 +71,21 @@ FailureOr<Value> Outliner::emitBiasOfFirstKey() {
       .getResult();
 }
 
-/// The slopes of the 64 rows of a warpgroup.
-FailureOr<HeldSlopes> Outliner::holdSlopes() {
+/// The slopes of the 64 rows of a warpgroup, for the block whose key is mapped
+/// or, if they are the same for all, the first one.
+FailureOr<HeldSlopes> Outliner::computeSlopes() {
   Type element = blocks.begin()->second.elementType;
   double factor = affine.getFactor().convertToDouble() *
                   softmax.getFactor().convertToDouble();
   FailureOr<Value> slope =
       values->getVector(affine.getSlope(), VectorKind::Query);
-  values->map(loop.getInductionVar(),
-              arith::ConstantIndexOp::create(builder, loc, 0));
-  FailureOr<Value> start = emitBiasOfFirstKey();
-  if (failed(slope) || failed(start))
+  if (!affine.getWhere())
+    values->map(loop.getInductionVar(),
+                arith::ConstantIndexOp::create(builder, loc, 0));
+  FailureOr<Value> start = emitBiasOfFirstKey(), where = Value();
+  if (affine.getWhere())
+    where = values->getVector(affine.getWhere(), VectorKind::Query);
+  if (failed(slope) || failed(start) || failed(where))
     return failure();
   Type type = slope->getType();
   double most = kMostInTile / (loop.getStep() * factor);
@@ -93,6 +99,13 @@ FailureOr<HeldSlopes> Outliner::holdSlopes() {
   };
   Value isAny = arith::OrIOp::create(builder, loc, isMore(*slope, most),
                                      isMore(*start, kMostStart));
+  if (*where) {
+    auto ofRows = cast<ShapedType>(where->getType());
+    Value all = arith::ConstantOp::create(builder, loc,
+                                          DenseElementsAttr::get(ofRows, true));
+    isAny = arith::OrIOp::create(
+        builder, loc, isAny, arith::XOrIOp::create(builder, loc, *where, all));
+  }
   Value isPlain = hopper::AnyOp::create(builder, loc, isAny);
   Value inProduct =
       arith::SelectOp::create(builder, loc, isPlain, splat(type, 0), *slope);
@@ -110,15 +123,28 @@ LogicalResult Outliner::emitSlopes() {
       builder.getContext(), tileN, /*columns=*/8, element, tileN));
   Type types[] = {VectorType::get({8, hopper::kWarpgroupRows}, element),
                   builder.getI1Type()};
+  if (affine.getWhere())
+    return success();
   hopper::StepOp step = createStep("hold_slopes", getQueryPartition(), types);
   KernelValues::State saved = values->save();
-  FailureOr<HeldSlopes> own = holdSlopes();
+  FailureOr<HeldSlopes> own = computeSlopes();
   values->restore(std::move(saved));
   if (failed(own))
     return failure();
   hopper::EndOp::create(builder, loc, ValueRange{own->slopes, own->isPlain});
   builder.setInsertionPointAfter(step);
   held = {step.getResult(0), step.getResult(1)};
+  return success();
+}
+
+/// In a step: those of its block.
+LogicalResult Outliner::takeSlopes() {
+  if (!affine.getWhere())
+    return success();
+  FailureOr<HeldSlopes> own = computeSlopes();
+  if (failed(own))
+    return failure();
+  held = *own;
   return success();
 }
 

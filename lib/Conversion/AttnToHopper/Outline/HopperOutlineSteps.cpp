@@ -263,7 +263,7 @@ LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
   if (affine && affine.getResult() == scores) {
     factor *= affine.getFactor().convertToDouble();
     offset = emitBiasOfFirstKey();
-    if (failed(offset))
+    if (failed(offset) || failed(takeSlopes()))
       return failure();
     offset = arith::SelectOp::create(builder, loc, held.isPlain,
                                      splat(offset->getType(), 0), *offset)
@@ -413,6 +413,10 @@ LogicalResult Outliner::emitStep(StepOp step) {
   emitCaptures(step);
   takeFromOthers(step, partition);
   SmallVector<Value> ends;
+  // In front of a product, whose operand may not be written while it runs.
+  if (affine && llvm::is_contained(step.getResults(), affine.getProduct()) &&
+      failed(takeSlopes()))
+    return failure();
   if (failed(emitReads(step)) || failed(emitStepOps(step.getBody().front())) ||
       failed(emitOutputs(step, partition, ends)))
     return failure();

@@ -78,7 +78,7 @@ struct OperandUses {
 };
 OperandUses getOperandUses(Value value);
 
-/// Slopes of a bias, which are the same for all blocks.
+/// Slopes of a bias, of all blocks or of one.
 struct HeldSlopes {
   /// vector<8 x 64>, what is multiplied with the numbers of the keys.
   Value slopes;
@@ -126,7 +126,8 @@ private:
   void takeBias();
   LogicalResult emitFactors();
   LogicalResult emitSlopes();
-  FailureOr<HeldSlopes> holdSlopes();
+  FailureOr<HeldSlopes> computeSlopes();
+  LogicalResult takeSlopes();
   Value addBias(Value product);
   FailureOr<Value> emitBias();
   FailureOr<Value> emitBiasOfFirstKey();

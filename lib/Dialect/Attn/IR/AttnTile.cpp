@@ -157,8 +157,10 @@ void MaskTileOp::expand(RewriterBase &rewriter) {
 
 void AffineScoresOp::build(OpBuilder &builder, OperationState &state,
                            Value product, double factor, Value slope,
-                           Value offset) {
+                           Value offset, Value where) {
   state.addOperands({product, slope, offset});
+  if (where)
+    state.addOperands(where);
   state.addAttribute(getFactorAttrName(state.name),
                      builder.getF64FloatAttr(factor));
   state.addTypes(product.getType());
@@ -176,7 +178,7 @@ LogicalResult AffineScoresOp::verify() {
     return emitOpError("expects a factor that is positive and finite, but got ")
            << factor;
   auto loop = (*this)->getParentOfType<TileLoopOp>();
-  if (loop && !loop.isDefinedOutsideOfLoop(getSlope()))
+  if (loop && !getWhere() && !loop.isDefinedOutsideOfLoop(getSlope()))
     return emitOpError("expects slopes that are computed outside of the loop "
                        "over tiles");
   if (llvm::any_of(getProduct().getUsers(), [&](Operation *user) {

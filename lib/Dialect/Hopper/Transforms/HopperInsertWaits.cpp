@@ -209,9 +209,9 @@ void WaitInserter::postpone(ReleaseOp release) {
 }
 
 /// A branch that is rarely taken waits for itself: its result may be pending
-/// where it is not taken. It is on something of this iteration; a branch on
-/// what was known before could have been in front of the product, and ptxas
-/// follows no product through it.
+/// where it is not taken. It is on something that is found out behind the start
+/// of the product; ptxas follows no product through a branch on what was known
+/// before.
 LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
   auto any = branch.getCondition().getDefiningOp<AnyOp>();
   bool isRare = any && any->getBlock() == branch->getBlock();
@@ -235,7 +235,8 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
     }
     if (!isUsed)
       continue;
-    if (!kept || isUsedInElse) {
+    bool isKnownBefore = any->isBeforeInBlock(group.pending.getDefiningOp());
+    if (!kept || isUsedInElse || isKnownBefore) {
       rewriter.setInsertionPoint(branch);
       wait(group);
       number = -1;

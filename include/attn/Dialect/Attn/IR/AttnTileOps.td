@@ -236,7 +236,10 @@ def Attn_MaskTileOp : Attn_Op<"mask_tile", [
 
 def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
     SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
-    AllTypesMatch<["product", "result"]>, AllTypesMatch<["slope", "offset"]>]> {
+    AllTypesMatch<["product", "result"]>, AllTypesMatch<["slope", "offset"]>,
+    OptionalTypesMatchWith<"where has an element for each slope", "slope", "where",
+      "::llvm::cast<::mlir::VectorType>($_self).clone("
+      "::mlir::IntegerType::get($_self.getContext(), 1))">]> {
   let summary = "scores with a bias that is affine in the key";
   let description = [{
     ```
@@ -244,14 +247,16 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
     ```
 
     The region computes the same as the program says it, and rounds as that does. A target may take the bias along in the product of queries and
-    keys, with one more column of each, and needs nothing for each score then; it computes the region where slopes are so large that the sum would lose digits.
+    keys, with one more column of each, and needs nothing for each score then; it computes the region where slopes are so large that the sum would lose digits,
+    and where the bias is not affine in the tile, as that of a distance is not where the tile has keys before and behind a query.
 
     Operands:
 
     * `product`: of keys by queries. It has no other use, as who takes the bias along changes it.
-    * `slope`: what the bias of a query grows by from key to key, divided by the factor. It is the same in all tiles, and computed outside of the
-      `attn.tile_loop` around.
+    * `slope`: what the bias of a query grows by from key to key, divided by the factor. Without `where` it is the same in all tiles, and computed outside of
+      the `attn.tile_loop` around.
     * `offset`: the bias of the first key of the tile.
+    * `where`: for which queries the bias is affine in the tile, so that the equation holds; all if it is not given.
 
     Example, slopes of heads (ALiBi):
 
@@ -263,15 +268,16 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
     }
     ```
 
-    Errors: a product that is no tile of f32, or that something else uses; slopes that are not one for each query, or computed in the loop; a
+    Errors: a product that is no tile of f32, or that something else uses; slopes that are not one for each query, or, without `where`, computed in the loop; a
     factor that is not positive and finite; a region that does not yield a tile of the shape of the product.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$product, F64Attr:$factor,
-    VectorOfRankAndType<[1], [F32]>:$slope, VectorOfRankAndType<[1], [F32]>:$offset);
+    VectorOfRankAndType<[1], [F32]>:$slope, VectorOfRankAndType<[1], [F32]>:$offset,
+    Optional<VectorOfRankAndType<[1], [I1]>>:$where);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
   let regions = (region SizedRegion<1>:$plain);
   let assemblyFormat = [{
-    $product `factor` $factor `slope` $slope `offset` $offset
+    $product `factor` $factor `slope` $slope `offset` $offset (`where` $where^)?
     `:` type($product) `,` type($slope) attr-dict-with-keyword $plain
   }];
   let hasVerifier = 1;
@@ -280,7 +286,7 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
   let builders = [
     // With an empty block.
     OpBuilder<(ins "::mlir::Value":$product, "double":$factor,
-        "::mlir::Value":$slope, "::mlir::Value":$offset)>
+        "::mlir::Value":$slope, "::mlir::Value":$offset, CArg<"::mlir::Value", "{}">:$where)>
   ];
   let extraClassDeclaration = [{
     /// What the region yields.

@@ -2,13 +2,15 @@
 //
 // Of a bias that is affine in the key (KeyBias.h), a tile needs what the first
 // of its keys gets, which is the region of the score on that key, and what the
-// bias grows by from key to key, which is a derivative of the region.
+// bias grows by from key to key, which is a derivative of the region. A bias of
+// pieces is affine in a tile where its first and its last key are in one piece.
 //
 //===----------------------------------------------------------------------===//
 
 #include "AffineBias.h"
 #include "RegionSlice.h"
 #include "TileScores.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -44,9 +46,66 @@ static TileValue emitBinary(OpBuilder &builder, Location loc,
   return {builder.create(state)->getResult(0), kind};
 }
 
+/// The operand that such an operation gives a multiple of, and that multiple:
+/// of an absolute value, the sign, and of others one of the two.
+TileValue AffineBias::emitPieceSlope(OpBuilder &builder, Ends &ends,
+                                     Operation *piece) {
+  Location loc = op.getLoc();
+  bool isFloat = isa<FloatType>(piece->getResult(0).getType());
+  bool isAbs = piece->getNumOperands() == 1;
+  // Whether the second operand is above the first one, or 0.
+  auto isAbove = [&](RegionVectorizer &values) -> TileValue {
+    TileValue a = values.get(piece->getOperand(0)), b;
+    if (isAbs)
+      b = {arith::ConstantOp::create(
+          builder, loc, builder.getZeroAttr(piece->getOperand(0).getType()))};
+    else
+      b = values.get(piece->getOperand(1));
+    TileKind kind = join(a.kind, b.kind);
+    Value lhs = values.broadcast(a, kind), rhs = values.broadcast(b, kind);
+    if (isFloat)
+      return {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT,
+                                    lhs, rhs),
+              kind};
+    return {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lhs,
+                                  rhs),
+            kind};
+  };
+  RegionVectorizer &values = ends.first;
+  TileValue first = isAbove(values), last = isAbove(*ends.last);
+  TileValue differs = emitBinary(
+      builder, loc, values, arith::XOrIOp::getOperationName(), first, last);
+  Value yes =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  TileValue isSame = emitBinary(
+      builder, loc, values, arith::XOrIOp::getOperationName(), differs, {yes});
+  ends.where = ends.where.value ? emitBinary(builder, loc, values,
+                                             arith::AndIOp::getOperationName(),
+                                             ends.where, isSame)
+                                : isSame;
+  auto getSlope = [&](unsigned number) -> TileValue {
+    TileValue slope = emitSlope(builder, ends, piece->getOperand(number));
+    if (!slope.value)
+      slope = {
+          arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0))};
+    return slope;
+  };
+  TileValue slope = getSlope(0), other;
+  if (isAbs)
+    other = {arith::NegFOp::create(builder, loc, slope.value), slope.kind};
+  else
+    other = getSlope(1);
+  if (isa<arith::MinSIOp, arith::MinimumFOp, arith::MinNumFOp>(piece))
+    std::swap(slope, other);
+  TileKind kind = join(first.kind, join(slope.kind, other.kind));
+  return {arith::SelectOp::create(builder, loc, values.broadcast(first, kind),
+                                  values.broadcast(other, kind),
+                                  values.broadcast(slope, kind)),
+          kind};
+}
+
 /// What a value of the region grows by from key to key, in f32; null for 0.
-TileValue AffineBias::emitSlope(OpBuilder &builder, RegionVectorizer &values,
-                                Value value) {
+TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
   Location loc = op.getLoc();
   auto isConstant = [&](Value value) {
     return form.getDegree(value) == KeyForm::Degree::Constant;
@@ -58,9 +117,14 @@ TileValue AffineBias::emitSlope(OpBuilder &builder, RegionVectorizer &values,
   if (!inner)
     return {
         arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(1))};
+  if (isa<math::AbsIOp, math::AbsFOp, arith::MinSIOp, arith::MaxSIOp,
+          arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
+          arith::MaxNumFOp>(inner))
+    return emitPieceSlope(builder, ends, inner);
+  RegionVectorizer &values = ends.first;
   if (isa<arith::MulFOp, arith::DivFOp>(inner)) {
     bool isSwapped = isConstant(inner->getOperand(0));
-    TileValue slope = emitSlope(builder, values, inner->getOperand(isSwapped));
+    TileValue slope = emitSlope(builder, ends, inner->getOperand(isSwapped));
     return emitBinary(builder, loc, values, inner->getName().getStringRef(),
                       slope, values.get(inner->getOperand(!isSwapped)));
   }
@@ -68,10 +132,10 @@ TileValue AffineBias::emitSlope(OpBuilder &builder, RegionVectorizer &values,
     return {arith::NegFOp::create(builder, loc, slope.value), slope.kind};
   };
   bool isNegated = isa<arith::NegFOp, arith::SubIOp, arith::SubFOp>(inner);
-  TileValue slope = emitSlope(builder, values, inner->getOperand(0));
+  TileValue slope = emitSlope(builder, ends, inner->getOperand(0));
   if (inner->getNumOperands() == 1)
     return isNegated ? negate(slope) : slope;
-  TileValue other = emitSlope(builder, values, inner->getOperand(1));
+  TileValue other = emitSlope(builder, ends, inner->getOperand(1));
   if (!other.value)
     return slope;
   if (!slope.value)
@@ -99,15 +163,35 @@ Value AffineBias::sumTerms(OpBuilder &builder, RegionVectorizer &values,
   return sum;
 }
 
+/// Of all terms, and 0 where none grows.
+Value AffineBias::sumSlopes(OpBuilder &builder, Ends &ends) {
+  return sumTerms(builder, ends.first, 1 / getFactor(),
+                  [&](Value term) { return emitSlope(builder, ends, term); });
+}
+
 LogicalResult AffineBias::emitSlope(OpBuilder &builder) {
+  if (bias.hasPieces)
+    return success();
   Value zero = arith::ConstantIndexOp::create(builder, op.getLoc(), 0);
   FailureOr<RegionVectorizer> values = emitTerms(builder, zero);
   if (failed(values))
     return failure();
-  slope = sumTerms(builder, *values, 1 / getFactor(), [&](Value term) {
-    return emitSlope(builder, *values, term);
-  });
+  Ends ends = {std::move(*values), std::nullopt, {}};
+  slope = sumSlopes(builder, ends);
   return success();
+}
+
+FailureOr<AffineBias::Slope> AffineBias::emitSlope(OpBuilder &builder,
+                                                   Value first, Value last) {
+  if (!bias.hasPieces)
+    return Slope{slope, Value()};
+  FailureOr<RegionVectorizer> ofFirst = emitTerms(builder, first),
+                              ofLast = emitTerms(builder, last);
+  if (failed(ofFirst) || failed(ofLast))
+    return failure();
+  Ends ends = {std::move(*ofFirst), std::move(*ofLast), {}};
+  Value own = sumSlopes(builder, ends);
+  return Slope{own, ends.first.broadcast(ends.where, TileKind::Query)};
 }
 
 FailureOr<Value> AffineBias::emitOffset(OpBuilder &builder, Value key) {

@@ -17,20 +17,38 @@ public:
       : op(op), form(op.getScore()), bias(std::move(bias)), batch(batch),
         head(head), query(query), numQueries(numQueries) {}
 
-  /// Where the builder stands, which is outside of the loop over tiles.
+  /// What products and slopes have in a tile.
+  struct Slope {
+    Value slope;
+    /// vector<M> of i1, for which queries the bias is affine in the tile; null
+    /// for all.
+    Value where;
+  };
+  /// Computes the slope where the builder stands, outside of the loop over
+  /// tiles, unless the bias has pieces.
   LogicalResult emitSlope(OpBuilder &builder);
-  Value getSlope() const { return slope; }
+  /// That of the tile of the keys `first` to `last`.
+  FailureOr<Slope> emitSlope(OpBuilder &builder, Value first, Value last);
   /// The bias of the key at a position.
   FailureOr<Value> emitOffset(OpBuilder &builder, Value key);
   /// What products are multiplied by.
   double getFactor() { return bias.factor * op.getScale().convertToDouble(); }
 
 private:
+  /// The terms for the first and the last key of a tile; without a last one
+  /// there are no pieces.
+  struct Ends {
+    RegionVectorizer first;
+    std::optional<RegionVectorizer> last;
+    /// Between which of them a bias is affine, so far.
+    TileValue where;
+  };
   FailureOr<RegionVectorizer> emitTerms(OpBuilder &builder, Value key);
   Value sumTerms(OpBuilder &builder, RegionVectorizer &values, double scale,
                  function_ref<TileValue(Value)> get);
-  TileValue emitSlope(OpBuilder &builder, RegionVectorizer &values,
-                      Value value);
+  Value sumSlopes(OpBuilder &builder, Ends &ends);
+  TileValue emitSlope(OpBuilder &builder, Ends &ends, Value value);
+  TileValue emitPieceSlope(OpBuilder &builder, Ends &ends, Operation *piece);
 
   OnlineAttentionOp op;
   KeyForm form;

@@ -278,9 +278,18 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   FailureOr<Value> offset = pairs.bias->emitOffset(builder, pairs.key.start);
   if (failed(offset))
     return failure();
+  Value last = arith::AddIOp::create(
+      builder, loc, pairs.key.start,
+      arith::ConstantIndexOp::create(
+          builder, loc,
+          cast<VectorType>(products.getType()).getDimSize(0) - 1));
+  FailureOr<AffineBias::Slope> slope =
+      pairs.bias->emitSlope(builder, pairs.key.start, last);
+  if (failed(slope))
+    return failure();
   auto scores =
       AffineScoresOp::create(builder, loc, products, pairs.bias->getFactor(),
-                             pairs.bias->getSlope(), *offset);
+                             slope->slope, *offset, slope->where);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&scores.getPlain().front());
   FailureOr<Value> plain = emitPlain();

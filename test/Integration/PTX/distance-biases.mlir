@@ -1,0 +1,110 @@
+// Biases that are affine in the key by pieces: a multiple of the distance, up to
+// a limit, and the larger one of two. In the product where a tile is in one piece.
+
+// REQUIRES: numpy
+// UNSUPPORTED: sanitizer
+
+// RUN: attn-run %s --entry=distance --target=cuda --until-after=attn-hopper-outline | FileCheck %s --check-prefix=IR
+// IR-NOT: hopper.step "hold_slopes"
+// IR: hopper.step "qk"
+// IR:   hopper.split_bf16x3
+// IR:   hopper.dot %{{.*}} acc
+// IR: hopper.step "softmax"
+// IR:   scf.if
+// IR:   hopper.softmax_step %{{.*}} offset
+
+// DEFINE: %{run} = %python %S/Inputs/run_kernel.py %s --arg=q=randn:1x2x200x64 --arg=k=randn:1x2x330x64 --arg=slopes=randn:2
+// RUN: %{run} --entry=distance | FileCheck %s
+// RUN: %{run} --entry=distance --schedule '#hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, bias_in_product>' | FileCheck %s
+// RUN: %{run} --entry=clipped --arg=n=70:1 | FileCheck %s
+// RUN: %{run} --entry=larger --arg=n=90:1 | FileCheck %s
+// RUN: not %{run} --entry=distance --tolerance=0 | FileCheck %s --check-prefix=WRONG
+// DEFINE: %{cpu} = attn-run %s --check --arg=q=randn:2x2x200x64 --arg=k=randn:2x2x330x64 --arg=slopes=randn:2
+// RUN: %{cpu} --entry=distance | FileCheck %s --check-prefix=CPU
+// RUN: %{cpu} --entry=clipped --arg=n=70:1 | FileCheck %s --check-prefix=CPU
+// RUN: %{cpu} --entry=larger --arg=n=90:1 | FileCheck %s --check-prefix=CPU
+// CHECK: o: max error
+// CHECK: seed 0
+// WRONG: o: max error
+// CPU: {{^}}PASS{{$}}
+
+!q = tensor<?x?x?x64xbf16>
+
+func.func @distance(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: tensor<?xf32> {attn.name = "slopes"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%slopes : tensor<?xf32>) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t) {
+        %d = arith.subi %i, %j : index
+        %d32 = arith.index_cast %d : index to i32
+        %abs = math.absi %d32 : i32
+        %distance = arith.sitofp %abs : i32 to f32
+        %slope = tensor.extract %t[%h] : tensor<?xf32>
+        %x = arith.mulf %slope, %distance : f32
+        %y = arith.subf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
+// No more beyond a distance, as a number of the call.
+func.func @clipped(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: tensor<?xf32> {attn.name = "slopes"}, %n: tensor<1xi32> {attn.name = "n"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%slopes, %n : tensor<?xf32>, tensor<1xi32>) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t, %u) {
+        %z = arith.constant 0 : index
+        %most = tensor.extract %u[%z] : tensor<1xi32>
+        %d = arith.subi %i, %j : index
+        %d32 = arith.index_cast %d : index to i32
+        %abs = math.absi %d32 : i32
+        %clipped = arith.minsi %abs, %most : i32
+        %distance = arith.sitofp %clipped : i32 to f32
+        %slope = tensor.extract %t[%h] : tensor<?xf32>
+        %x = arith.mulf %slope, %distance : f32
+        %y = arith.subf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
+// Two lines, of floats: one that falls with the key and one that rises.
+func.func @larger(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: tensor<?xf32> {attn.name = "slopes"}, %n: tensor<1xi32> {attn.name = "n"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%slopes, %n : tensor<?xf32>, tensor<1xi32>) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t, %u) {
+        %z = arith.constant 0 : index
+        %small = arith.constant 0.01 : f32
+        %first = tensor.extract %u[%z] : tensor<1xi32>
+        %j32 = arith.index_cast %j : index to i32
+        %i32 = arith.index_cast %i : index to i32
+        %falls = arith.subi %first, %j32 : i32
+        %a0 = arith.sitofp %falls : i32 to f32
+        %a = arith.mulf %a0, %small : f32
+        %rises = arith.subi %j32, %i32 : i32
+        %b0 = arith.sitofp %rises : i32 to f32
+        %slope = tensor.extract %t[%h] : tensor<?xf32>
+        %b1 = arith.mulf %b0, %small : f32
+        %b2 = arith.mulf %b1, %slope : f32
+        %x = arith.maximumf %a, %b2 : f32
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
