@@ -329,13 +329,65 @@ Generator::Bounded Generator::makeFloat(unsigned depth, double scoreBound) {
   return limit(result, 64);
 }
 
+/// Scores as users write them: with a factor, and a bias of the distance.
+Generator::Bounded Generator::makeUsualScore(double scoreBound) {
+  Bounded score = {makeVariable("s"), scoreBound};
+  if (random.chance(50)) {
+    Bounded factor = limit(makeExactFloat(), 4);
+    if (random.chance(20))
+      score = {op("arith.divf",
+                  {score.expr,
+                   op("arith.addf", {op("math.absf", {factor.expr}),
+                                     property::makeFloat(0.5)})}),
+               2 * score.bound};
+    else if (random.chance(50))
+      score = {op("arith.mulf", {score.expr, factor.expr}), 4 * score.bound};
+    else
+      score = {op("arith.mulf", {factor.expr, score.expr}), 4 * score.bound};
+  }
+  if (random.chance(60)) {
+    ExprRef i = makeVariable("i"), j = makeVariable("j");
+    bool isSwapped = random.chance(50);
+    unsigned width = random.pick({0u, 32u, 64u});
+    auto binary = [&](const char *name, ExprRef a, ExprRef b) {
+      return makeOp(Type::Int, name, {std::move(a), std::move(b)}, width);
+    };
+    ExprRef distance =
+        binary("arith.subi", isSwapped ? j : i, isSwapped ? i : j);
+    if (random.chance(30))
+      distance =
+          binary("arith.addi", distance, makeInt(random.range(-100, 100)));
+    if (random.chance(60))
+      distance = makeOp(Type::Int, "math.absi", {distance}, width);
+    if (random.chance(40))
+      distance = binary(random.pick({"arith.minsi", "arith.maxsi"}), distance,
+                        makeInt(random.range(-50, 150)));
+    ExprRef number =
+        makeCast(Type::Float, distance, random.pick({32u, 32u, 64u}));
+    ExprRef bias = op("arith.mulf", {number, property::makeFloat(random.pick(
+                                                 {-0.02, 0.01, 1.0 / 64}))});
+    if (random.chance(40))
+      bias = op("arith.mulf", {bias, limit(makeExactFloat(), 1).expr});
+    score = {op(random.pick({"arith.addf", "arith.subf"}), {score.expr, bias}),
+             score.bound + 14};
+  }
+  if (random.chance(30)) {
+    Bounded added = limit(makeExactFloat(), 5);
+    score = {op("arith.addf", {score.expr, added.expr}),
+             score.bound + added.bound};
+  }
+  return score;
+}
+
 ExprRef Generator::makeScore(const Attention &attention, bool wide) {
   double scale =
       std::fabs(attention.scale.value_or(1 / std::sqrt(program.keyDim)));
   double scoreBound = 6 * scale * std::sqrt(program.keyDim) + 1;
-  Bounded score = makeFloat(random.range(1, 5), scoreBound);
+  bool isUsual = random.chance(30);
+  Bounded score = isUsual ? makeUsualScore(scoreBound)
+                          : makeFloat(random.range(1, 5), scoreBound);
   // Most scores depend on the product of query and key.
-  if (random.chance(80))
+  if (!isUsual && random.chance(80))
     score = {op("arith.addf", {score.expr, makeVariable("s")}),
              score.bound + scoreBound};
   score = limit(score, 30);
