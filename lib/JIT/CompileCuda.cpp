@@ -8,6 +8,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include "llvm/Support/Threading.h"
 #include <deque>
 #include <thread>
 
@@ -257,7 +258,11 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   for (const Candidate &candidate : candidates)
     attempts.emplace_back(candidate);
   // All that ptxas compiles well become variants, of which a launch takes one
-  // by its extents; those of last resort are tried one by one.
+  // by its extents; of those of last resort, the first one that it compiles
+  // well. Several are assembled side by side where processors have nothing else
+  // to do.
+  size_t numTriedAtOnce =
+      std::max(1u, llvm::hardware_concurrency().compute_thread_count() / 4);
   auto isUsual = [](const Candidate &candidate) {
     return candidate.kind == Kind::Usual;
   };
@@ -270,7 +275,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   }
   if (options.firstSchedule)
     round.resize(1);
-  bool hasChecks = false;
+  bool hasChecks = false, isFirstRound = true;
   std::optional<cuda::Variant> strided, split;
   // What runs if ptxas compiles no schedule well: the last one that was tried.
   Attempt *lastRejected = nullptr;
@@ -345,6 +350,9 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     if (llvm::Error error = runStage("assemble", wait))
       return error;
     for (size_t number : round) {
+      // Those behind the first one might as well not have been tried.
+      if (!isFirstRound && !program.launches.empty())
+        break;
       Attempt &attempt = attempts[number];
       if (options.dumpLLVM && !attempt.verdict.log.empty()) {
         dumpPart(parts[number]);
@@ -352,14 +360,12 @@ Compilation::compileLaunch(mlir::ModuleOp module,
       }
       if (!attempt.failure.empty())
         return makeCompileError(attempt.failure);
+      addVerdict(attempt);
     }
-    for (size_t number : round)
-      addVerdict(attempts[number]);
-    round.clear();
-    if (!rest.empty()) {
-      round.push_back(rest.front());
-      rest.erase(rest.begin());
-    }
+    isFirstRound = false;
+    round.assign(rest.begin(),
+                 rest.begin() + std::min(rest.size(), numTriedAtOnce));
+    rest.erase(rest.begin(), rest.begin() + round.size());
   }
   if (program.launches.empty()) {
     bool isBinary = !lastRejected->kernel.variant.cubin.empty();

@@ -336,9 +336,8 @@ Generator::Bounded Generator::makeUsualScore(double scoreBound) {
     Bounded factor = limit(makeExactFloat(), 4);
     if (random.chance(20))
       score = {op("arith.divf",
-                  {score.expr,
-                   op("arith.addf", {op("math.absf", {factor.expr}),
-                                     property::makeFloat(0.5)})}),
+                  {score.expr, op("arith.addf", {op("math.absf", {factor.expr}),
+                                                 property::makeFloat(0.5)})}),
                2 * score.bound};
     else if (random.chance(50))
       score = {op("arith.mulf", {score.expr, factor.expr}), 4 * score.bound};
@@ -364,8 +363,9 @@ Generator::Bounded Generator::makeUsualScore(double scoreBound) {
                         makeInt(random.range(-50, 150)));
     ExprRef number =
         makeCast(Type::Float, distance, random.pick({32u, 32u, 64u}));
-    ExprRef bias = op("arith.mulf", {number, property::makeFloat(random.pick(
-                                                 {-0.02, 0.01, 1.0 / 64}))});
+    ExprRef bias =
+        op("arith.mulf",
+           {number, property::makeFloat(random.pick({-0.02, 0.01, 1.0 / 64}))});
     if (random.chance(40))
       bias = op("arith.mulf", {bias, limit(makeExactFloat(), 1).expr});
     score = {op(random.pick({"arith.addf", "arith.subf"}), {score.expr, bias}),
