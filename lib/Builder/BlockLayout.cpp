@@ -58,23 +58,21 @@ Expected<std::pair<Tensor, Tensor>> BlockLayout::toLists(DType dtype) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 static Error checkAtLeast(llvm::StringRef name, int64_t value, int64_t least) {
   if (value >= least)
     return Error::success();
-  return makeError("expects " + name + " to be at least " + llvm::Twine(least) +
-                   ", but got " + llvm::Twine(value));
+  return llvm::createStringError("expects " + name + " to be at least " +
+                                 llvm::Twine(least) + ", but got " +
+                                 llvm::Twine(value));
 }
 
 static Error checkAtMost(llvm::StringRef name, int64_t value, int64_t most,
                          llvm::StringRef what) {
   if (value <= most)
     return Error::success();
-  return makeError("expects " + name + " to be at most " + llvm::Twine(most) +
-                   ", " + what + ", but got " + llvm::Twine(value));
+  return llvm::createStringError("expects " + name + " to be at most " +
+                                 llvm::Twine(most) + ", " + what +
+                                 ", but got " + llvm::Twine(value));
 }
 
 static Error checkSize(const LayoutSize &size) {
@@ -84,9 +82,9 @@ static Error checkSize(const LayoutSize &size) {
     if (Error error = checkAtLeast(name, value, 1))
       return error;
   if (size.length % size.block != 0)
-    return makeError("expects a length that is a multiple of the block of " +
-                     llvm::Twine(size.block) + ", but got " +
-                     llvm::Twine(size.length));
+    return llvm::createStringError(
+        "expects a length that is a multiple of the block of " +
+        llvm::Twine(size.block) + ", but got " + llvm::Twine(size.length));
   return Error::success();
 }
 
@@ -102,8 +100,9 @@ static Error checkCount(const LayoutSize &size, llvm::StringRef name,
 static Error checkHorizontal(const LayoutSize &size, bool horizontal) {
   if (!horizontal || !size.causal)
     return Error::success();
-  return makeError("expects global blocks that see all where the layout is not "
-                   "causal");
+  return llvm::createStringError(
+      "expects global blocks that see all where the layout is not "
+      "causal");
 }
 
 static Error checkGlobals(llvm::ArrayRef<int64_t> blocks,
@@ -114,14 +113,14 @@ static Error checkGlobals(llvm::ArrayRef<int64_t> blocks,
   if (ends.empty())
     return Error::success();
   if (ends.size() != blocks.size())
-    return makeError("expects an end for each of " +
-                     llvm::Twine(blocks.size()) + " global blocks, but got " +
-                     llvm::Twine(ends.size()));
+    return llvm::createStringError(
+        "expects an end for each of " + llvm::Twine(blocks.size()) +
+        " global blocks, but got " + llvm::Twine(ends.size()));
   for (auto [block, end] : llvm::zip_equal(blocks, ends))
     if (end <= block)
-      return makeError("expects a range of global blocks to end behind block " +
-                       llvm::Twine(block) + ", but got the end " +
-                       llvm::Twine(end));
+      return llvm::createStringError(
+          "expects a range of global blocks to end behind block " +
+          llvm::Twine(block) + ", but got the end " + llvm::Twine(end));
   return Error::success();
 }
 
@@ -221,9 +220,10 @@ Expected<BlockLayout> Fixed::make() const {
     if (Error error = checkAtLeast(name, value, 1))
       return std::move(error);
   if (localBlocks % globalBlocks != 0)
-    return makeError("expects local blocks that are a multiple of the " +
-                     llvm::Twine(globalBlocks) + " global blocks, but got " +
-                     llvm::Twine(localBlocks));
+    return llvm::createStringError(
+        "expects local blocks that are a multiple of the " +
+        llvm::Twine(globalBlocks) + " global blocks, but got " +
+        llvm::Twine(localBlocks));
   if (Error error =
           checkAtMost("global patterns", globalPatterns,
                       localBlocks / globalBlocks, "the choices in a window"))
@@ -255,7 +255,8 @@ Expected<BlockLayout> Variable::make() const {
   if (Error error = checkCount(*this, "random blocks", randomBlocks, 0))
     return std::move(error);
   if (localBlocks.empty())
-    return makeError("expects the size of a window, but got none");
+    return llvm::createStringError(
+        "expects the size of a window, but got none");
   for (int64_t size : localBlocks)
     if (Error error = checkAtLeast("local blocks", size, 1))
       return std::move(error);
@@ -333,9 +334,9 @@ Expected<BlockLayout> layouts::topK(llvm::ArrayRef<float> scores, int64_t heads,
   if (Error error = checkAtLeast("blocks of a row", count, 0))
     return std::move(error);
   if (int64_t(scores.size()) != heads * rows * columns)
-    return makeError("expects " + llvm::Twine(heads * rows * columns) +
-                     " scores of blocks, but got " +
-                     llvm::Twine(scores.size()));
+    return llvm::createStringError(
+        "expects " + llvm::Twine(heads * rows * columns) +
+        " scores of blocks, but got " + llvm::Twine(scores.size()));
   BlockLayout layout(heads, rows, columns);
   for (int64_t head = 0; head != heads; ++head)
     for (int64_t row = 0; row != rows; ++row) {

@@ -52,10 +52,6 @@ std::string attn::formatByteCount(uint64_t bytes) {
 // Creation
 //===----------------------------------------------------------------------===//
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 bool attn::matchesShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> pattern) {
   return llvm::equal(shape, pattern, [](int64_t size, int64_t expected) {
     return expected < 0 || size == expected;
@@ -64,12 +60,12 @@ bool attn::matchesShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> pattern) {
 
 Expected<int64_t> attn::getDenseSize(ArrayRef<int64_t> shape, DType dtype) {
   if (shape.size() > kMaxRank)
-    return makeError(llvm::formatv("expects a rank of at most {0}, but got {1}",
-                                   kMaxRank, shape.size()));
+    return llvm::createStringError(llvm::formatv(
+        "expects a rank of at most {0}, but got {1}", kMaxRank, shape.size()));
   if (const int64_t *bad =
           llvm::find_if(shape, [](int64_t s) { return s < 0; });
       bad != shape.end())
-    return makeError(
+    return llvm::createStringError(
         llvm::formatv("expects sizes of at least 0, but got {0}", *bad));
   // Sizes beside a zero may be anything.
   if (llvm::is_contained(shape, 0))
@@ -77,7 +73,7 @@ Expected<int64_t> attn::getDenseSize(ArrayRef<int64_t> shape, DType dtype) {
   int64_t bytes = getSize(dtype);
   for (int64_t size : shape)
     if (llvm::MulOverflow(bytes, size, bytes))
-      return makeError(llvm::formatv(
+      return llvm::createStringError(llvm::formatv(
           "expects a tensor of fewer than 2^63 bytes, but got {0}",
           formatTensorType(shape, dtype)));
   return bytes;
@@ -90,9 +86,9 @@ Expected<Tensor> Tensor::create(DType dtype, ArrayRef<int64_t> shape) {
   // There is no aligned calloc, and only calloc leaves fresh pages untouched.
   void *memory = std::calloc(1, size_t(*bytes) + kAlignment);
   if (!memory)
-    return makeError(llvm::formatv("cannot allocate {0} for tensor {1}",
-                                   formatByteCount(*bytes),
-                                   formatTensorType(shape, dtype)));
+    return llvm::createStringError(
+        llvm::formatv("cannot allocate {0} for tensor {1}",
+                      formatByteCount(*bytes), formatTensorType(shape, dtype)));
   Tensor tensor;
   tensor.dtype = dtype;
   tensor.shape.assign(shape.begin(), shape.end());

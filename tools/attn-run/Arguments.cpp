@@ -18,10 +18,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
@@ -44,11 +40,11 @@ Expected<unsigned> cli::findByName(StringRef name, StringRef what,
   if (!name.getAsInteger(10, position) && position < names.size())
     return position;
   if (names.empty())
-    return makeError(
+    return llvm::createStringError(
         llvm::formatv("unknown {0} '{1}': there is none", what, name));
-  return makeError(llvm::formatv("unknown {0} '{1}': expects {2}{3}", what,
-                                 name, quoteNames(names),
-                                 suggestName(name, names)));
+  return llvm::createStringError(
+      llvm::formatv("unknown {0} '{1}': expects {2}{3}", what, name,
+                    quoteNames(names), suggestName(name, names)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -73,7 +69,8 @@ static ArgSpec getDefaultSpec(const TensorInfo &info) {
 }
 
 static Error prefix(const llvm::Twine &context, Error error) {
-  return makeError(context + ": " + llvm::toString(std::move(error)));
+  return llvm::createStringError(context + ": " +
+                                 llvm::toString(std::move(error)));
 }
 
 /// The specs of all arguments.
@@ -86,8 +83,8 @@ makeSpecs(ArrayRef<TensorInfo> infos, ArrayRef<std::string> names,
     if (!position)
       return position.takeError();
     if (given[*position])
-      return makeError("expects one value for argument '" + names[*position] +
-                       "', but got several");
+      return llvm::createStringError("expects one value for argument '" +
+                                     names[*position] + "', but got several");
     Expected<ArgSpec> spec = ArgSpec::parse(option.value);
     if (!spec)
       return prefix("argument '" + names[*position] + "'", spec.takeError());
@@ -146,7 +143,7 @@ static Error checkMemory(ArrayRef<std::string> names,
   uint64_t limit = getMemoryLimit();
   if (sum <= limit)
     return Error::success();
-  return makeError(llvm::formatv(
+  return llvm::createStringError(llvm::formatv(
       "expects arguments that fit into {0} of memory, but got {1}, of which "
       "'{2}' ({3}) has {4}",
       formatByteCount(limit), formatByteCount(sum), names[which],
@@ -181,7 +178,7 @@ Expected<std::vector<Argument>> cli::makeArguments(const Kernel &kernel,
       tensors[i] = std::move(*tensor);
     }
     if (!matchesShape(shape, infos[i].shape))
-      return makeError(
+      return llvm::createStringError(
           llvm::formatv("argument '{0}': expects {1}, but got {2}", names[i],
                         formatTensorType(infos[i].shape, infos[i].dtype),
                         formatTensorType(shape, infos[i].dtype)));

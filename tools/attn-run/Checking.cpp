@@ -8,10 +8,6 @@ using namespace attn::cli;
 using llvm::Error;
 using llvm::Expected;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 bool CheckReport::passed() const {
   return llvm::all_of(results, [](const CheckResult &r) { return r.pass; }) &&
          llvm::all_of(isRepeated, [](bool isSame) { return isSame; });
@@ -46,15 +42,15 @@ Expected<CheckReport> cli::checkResults(Execution &execution,
   Expected<std::vector<EvaluatedTensor>> reference =
       Evaluator(evaluator).evaluate(function, inputs);
   if (!reference)
-    return makeError("cannot evaluate the reference: " +
-                     llvm::toString(reference.takeError()));
+    return llvm::createStringError("cannot evaluate the reference: " +
+                                   llvm::toString(reference.takeError()));
   progress.show("evaluating step by step");
   evaluator.mode = EvalMode::Eager;
   Expected<std::vector<EvaluatedTensor>> eager =
       Evaluator(evaluator).evaluate(function, inputs);
   if (!eager)
-    return makeError("cannot evaluate step by step: " +
-                     llvm::toString(eager.takeError()));
+    return llvm::createStringError("cannot evaluate step by step: " +
+                                   llvm::toString(eager.takeError()));
   for (auto [i, result] : llvm::enumerate(execution.getResults()))
     report.results.push_back(checkResult(result, (*reference)[i], (*eager)[i]));
 

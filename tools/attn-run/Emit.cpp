@@ -19,18 +19,16 @@ using namespace attn::cli;
 using llvm::Error;
 using llvm::Expected;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 /// Why there is no cubin.
 static Error explainNoCubin() {
   const char *named = std::getenv("ATTN_PTXAS");
   if (named && llvm::StringRef(named) == "off")
-    return makeError("error: expects ptxas for --emit=cubin, but ATTN_PTXAS is "
-                     "off; --emit=ptx needs none");
-  return makeError("error: " + llvm::toString(cuda::Ptxas::find().takeError()) +
-                   "; --emit=ptx needs none");
+    return llvm::createStringError(
+        "error: expects ptxas for --emit=cubin, but ATTN_PTXAS is "
+        "off; --emit=ptx needs none");
+  return llvm::createStringError(
+      "error: " + llvm::toString(cuda::Ptxas::find().takeError()) +
+      "; --emit=ptx needs none");
 }
 
 static constexpr llvm::StringLiteral kNote = "attn-run: note: ";
@@ -91,10 +89,11 @@ Expected<EmittedCode> Selection::getVariant(size_t number) {
         return other.cubin.empty();
       }))
     return explainNoCubin();
-  return makeError("error: expects a variant that ptxas compiles for "
-                   "--emit=cubin, but the driver compiles variant " +
-                   llvm::Twine(number) +
-                   " when it is first needed; --emit=ptx prints its code");
+  return llvm::createStringError(
+      "error: expects a variant that ptxas compiles for "
+      "--emit=cubin, but the driver compiles variant " +
+      llvm::Twine(number) +
+      " when it is first needed; --emit=ptx prints its code");
 }
 
 EmittedCode Selection::getChecks() {
@@ -126,12 +125,13 @@ Expected<std::vector<EmittedCode>> Selection::get() {
   }
   if (options.variant == "checks") {
     if (!hasChecks)
-      return makeError("error: expects a program with lists for "
-                       "--variant=checks, but this one has none");
+      return llvm::createStringError("error: expects a program with lists for "
+                                     "--variant=checks, but this one has none");
     if (isBinary)
-      return makeError("error: expects --emit=ptx or --emit=llvm with "
-                       "--variant=checks, as the driver compiles checks when "
-                       "they are first needed");
+      return llvm::createStringError(
+          "error: expects --emit=ptx or --emit=llvm with "
+          "--variant=checks, as the driver compiles checks when "
+          "they are first needed");
     codes.push_back(getChecks());
     return codes;
   }
@@ -142,9 +142,10 @@ Expected<std::vector<EmittedCode>> Selection::get() {
                    << "; --variant=all is for all of them\n";
   } else if (llvm::StringRef(options.variant).getAsInteger(10, number) ||
              number >= variants.size()) {
-    return makeError("error: expects a variant from 0 to " +
-                     llvm::Twine(variants.size() - 1) +
-                     " for --variant, but got " + options.variant);
+    return llvm::createStringError("error: expects a variant from 0 to " +
+                                   llvm::Twine(variants.size() - 1) +
+                                   " for --variant, but got " +
+                                   options.variant);
   }
   if (Error error = add(getVariant(number)))
     return std::move(error);
@@ -211,8 +212,8 @@ Error cli::writeCode(llvm::ArrayRef<EmittedCode> codes,
   if (isAll && options.emit == "cubin") {
     if (std::error_code error =
             llvm::sys::fs::create_directories(options.emitTo))
-      return makeError("cannot make the folder '" + options.emitTo +
-                       "': " + error.message());
+      return llvm::createStringError("cannot make the folder '" +
+                                     options.emitTo + "': " + error.message());
     for (const EmittedCode &code : codes) {
       llvm::SmallString<128> path(options.emitTo);
       llvm::sys::path::append(path, code.name);
@@ -239,8 +240,8 @@ Error cli::writeOutput(llvm::StringRef bytes, const std::string &file) {
                                      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                                      0666);
     if (fd < 0)
-      return makeError("cannot write " + what + ": " +
-                       llvm::sys::StrError(errno));
+      return llvm::createStringError("cannot write " + what + ": " +
+                                     llvm::sys::StrError(errno));
   }
   auto close = llvm::scope_exit([&] {
     if (!file.empty())
@@ -250,8 +251,8 @@ Error cli::writeOutput(llvm::StringRef bytes, const std::string &file) {
     ssize_t done = llvm::sys::RetryAfterSignal(-1, ::write, fd, bytes.data(),
                                                bytes.size());
     if (done < 0)
-      return makeError("cannot write " + what + ": " +
-                       llvm::sys::StrError(errno));
+      return llvm::createStringError("cannot write " + what + ": " +
+                                     llvm::sys::StrError(errno));
     bytes = bytes.drop_front(done);
   }
   return Error::success();

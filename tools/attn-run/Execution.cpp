@@ -13,10 +13,6 @@ using namespace attn::cli;
 using llvm::Error;
 using llvm::Expected;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 TensorView Execution::makeView(Tensor &tensor) {
   Shape &shape = extents.emplace_back(tensor.getShape());
   Shape &strides = extents.emplace_back(tensor.getStrides());
@@ -46,8 +42,8 @@ static Error checkMemory(const Execution &execution,
   for (auto [info, shape] : llvm::zip(infos, shapes)) {
     Expected<int64_t> bytes = getDenseSize(shape, info.dtype);
     if (!bytes)
-      return makeError("result '" + info.name +
-                       "': " + llvm::toString(bytes.takeError()));
+      return llvm::createStringError("result '" + info.name +
+                                     "': " + llvm::toString(bytes.takeError()));
     sum = llvm::SaturatingAdd(sum, uint64_t(*bytes));
     // The first result is kept for comparison with the second, and there are
     // two evaluations in f64.
@@ -60,7 +56,7 @@ static Error checkMemory(const Execution &execution,
   uint64_t limit = getMemoryLimit();
   if (sum <= limit)
     return Error::success();
-  return makeError(llvm::formatv(
+  return llvm::createStringError(llvm::formatv(
       "expects arguments and results that fit into {0} of memory{1}, but got "
       "{2}",
       formatByteCount(limit), isChecked ? " together with a check" : "",
@@ -94,8 +90,8 @@ Expected<Execution> Execution::create(const Kernel &kernel, Arguments arguments,
   Expected<std::vector<Shape>> shapes =
       kernel.resultShapes(execution.inputViews);
   if (!shapes)
-    return makeError(llvm::toString(shapes.takeError()) +
-                     describeChosenSizes(*execution.arguments));
+    return llvm::createStringError(llvm::toString(shapes.takeError()) +
+                                   describeChosenSizes(*execution.arguments));
   if (Error error =
           checkMemory(execution, kernel.results(), *shapes, options.check))
     return std::move(error);

@@ -19,10 +19,6 @@ using llvm::Error;
 using llvm::Expected;
 using mlir::attn::AttentionLikeOpInterface;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 std::optional<double> MaskReport::getPredictedSpeedup(size_t mask) const {
   double all = double(masks[mask].getNumTiles());
   if (all == 0)
@@ -79,8 +75,9 @@ static Error setTiles(MaskTilesOptions &tiles, Program &program,
   auto attribute =
       mlir::dyn_cast_if_present<mlir::attn::ScheduleAttrInterface>(*schedule);
   if (!attribute)
-    return makeError("expects --mask-block=MxN, because the kernel has no "
-                     "schedule");
+    return llvm::createStringError(
+        "expects --mask-block=MxN, because the kernel has no "
+        "schedule");
   tiles.tileRows = attribute.getTileM();
   tiles.tileColumns = attribute.getTileN();
   return Error::success();
@@ -150,7 +147,7 @@ countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
         return mlir::success();
       });
   if (mlir::failed(passes.run(*module)))
-    return makeError(text);
+    return llvm::createStringError(text);
   auto function =
       module->lookupSymbol<mlir::func::FuncOp>(program.entry.getSymName());
   Expected<std::vector<BlocksTiles>> blocks =
@@ -194,12 +191,12 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
   Expected<std::vector<MaskTiles>> masks =
       evaluateMasks(program.entry, inputs, tiles);
   if (!masks)
-    return makeError("cannot evaluate the mask: " +
-                     llvm::toString(masks.takeError()));
+    return llvm::createStringError("cannot evaluate the mask: " +
+                                   llvm::toString(masks.takeError()));
   if (masks->empty())
-    return makeError("expects an attention with a mask for --show-mask, but @" +
-                     program.entry.getSymName() + " of '" + program.name +
-                     "' runs none");
+    return llvm::createStringError(
+        "expects an attention with a mask for --show-mask, but @" +
+        program.entry.getSymName() + " of '" + program.name + "' runs none");
   MaskReport report;
   report.masks = std::move(*masks);
 

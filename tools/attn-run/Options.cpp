@@ -272,17 +272,14 @@ struct CommandLine {
 // Parsing
 //===----------------------------------------------------------------------===//
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 static Error parseNamed(const cl::list<std::string> &list,
                         std::vector<NamedOption> &result) {
   for (const std::string &text : list) {
     auto [name, value] = StringRef(text).split('=');
     if (name.empty() || value.empty())
-      return makeError(llvm::formatv("expects --{0}={1}, but got '{2}'",
-                                     list.ArgStr, list.ValueStr, text));
+      return llvm::createStringError(
+          llvm::formatv("expects --{0}={1}, but got '{2}'", list.ArgStr,
+                        list.ValueStr, text));
     result.push_back({name.str(), value.str()});
   }
   return Error::success();
@@ -296,30 +293,35 @@ static Error readTarget(const CommandLine &line, Options &options) {
   bool isWhole = options.emit == "shape-function" || options.emit == "package";
   if (line.emit.getNumOccurrences() && !needsGPU && !isWhole &&
       options.emit != "llvm")
-    return makeError("expects --emit=ptx, --emit=cubin, --emit=llvm, "
-                     "--emit=shape-function or --emit=package, but got '" +
-                     options.emit + "'");
+    return llvm::createStringError(
+        "expects --emit=ptx, --emit=cubin, --emit=llvm, "
+        "--emit=shape-function or --emit=package, but got '" +
+        options.emit + "'");
   if (line.emitTo.getNumOccurrences() &&
       (options.emit.empty() || options.emitTo.empty()))
-    return makeError("expects the name of a file for --emit-to, together with "
-                     "--emit");
+    return llvm::createStringError(
+        "expects the name of a file for --emit-to, together with "
+        "--emit");
   options.variant = line.variant;
   int64_t number;
   if (line.variant.getNumOccurrences() && line.variant != "all" &&
       line.variant != "checks" &&
       (StringRef(line.variant).getAsInteger(10, number) || number < 0))
-    return makeError("expects --variant=all, --variant=checks or a number for "
-                     "--variant, but got '" +
-                     options.variant + "'");
+    return llvm::createStringError(
+        "expects --variant=all, --variant=checks or a number for "
+        "--variant, but got '" +
+        options.variant + "'");
   if (line.variant.getNumOccurrences() && options.emit.empty())
-    return makeError("expects --variant together with --emit");
+    return llvm::createStringError("expects --variant together with --emit");
   if (line.variant.getNumOccurrences() && isWhole)
-    return makeError("expects --emit=" + options.emit +
-                     " without --variant, as it is of all variants");
+    return llvm::createStringError(
+        "expects --emit=" + options.emit +
+        " without --variant, as it is of all variants");
   if (options.variant == "all" && options.emit == "cubin" &&
       options.emitTo.empty())
-    return makeError("expects the name of a folder for --emit-to with "
-                     "--emit=cubin and --variant=all");
+    return llvm::createStringError(
+        "expects the name of a folder for --emit-to with "
+        "--emit=cubin and --variant=all");
   const std::pair<const char *, int> runs[] = {
       {"check", line.check.getNumOccurrences()},
       {"bench", line.bench.getNumOccurrences()},
@@ -331,9 +333,10 @@ static Error readTarget(const CommandLine &line, Options &options) {
       {"until-after", line.untilAfter.getNumOccurrences()}};
   for (auto [name, count] : runs)
     if (!options.emit.empty() && count != 0)
-      return makeError(llvm::formatv("expects --emit without --{0}; ask for "
-                                     "one after the other",
-                                     name));
+      return llvm::createStringError(
+          llvm::formatv("expects --emit without --{0}; ask for "
+                        "one after the other",
+                        name));
   options.target = line.target;
   options.chip = line.chip;
   options.schedules = line.schedules;
@@ -342,19 +345,20 @@ static Error readTarget(const CommandLine &line, Options &options) {
     options.target = "auto";
   if (options.target != "cpu" && options.target != "cuda" &&
       options.target != "auto")
-    return makeError("expects --target=cpu, --target=cuda or --target=auto, "
-                     "but got '" +
-                     options.target + "'");
+    return llvm::createStringError(
+        "expects --target=cpu, --target=cuda or --target=auto, "
+        "but got '" +
+        options.target + "'");
   if (needsGPU && options.target == "cpu")
-    return makeError("expects --target=cuda for --emit=" + options.emit +
-                     ", but got 'cpu'");
+    return llvm::createStringError(
+        "expects --target=cuda for --emit=" + options.emit + ", but got 'cpu'");
   for (auto [name, value] :
        {std::pair<StringRef, StringRef>{"--chip", options.chip},
         {"--schedules", options.schedules},
         {"--first-schedule", options.firstSchedule ? "true" : ""}}) {
     if (!value.empty() && options.target == "cpu")
-      return makeError("expects --target=cuda for " + llvm::Twine(name) +
-                       ", but got 'cpu'");
+      return llvm::createStringError("expects --target=cuda for " +
+                                     llvm::Twine(name) + ", but got 'cpu'");
     needsGPU |= !value.empty();
   }
   if (needsGPU)
@@ -367,20 +371,24 @@ static Error readMask(const CommandLine &line, Options &options) {
   options.showMask = line.showMask.getNumOccurrences();
   options.maskPNG = line.showMask == "png";
   if (!options.maskPNG && !line.showMask.empty())
-    return makeError("expects --show-mask or --show-mask=png, but got '" +
-                     line.showMask + "'");
+    return llvm::createStringError(
+        "expects --show-mask or --show-mask=png, but got '" + line.showMask +
+        "'");
   if (options.showMask && line.untilAfter.getNumOccurrences())
-    return makeError("expects --until-after without --show-mask; ask for one "
-                     "after the other");
+    return llvm::createStringError(
+        "expects --until-after without --show-mask; ask for one "
+        "after the other");
   options.maskFile = line.showMaskTo;
   if (line.showMaskTo.getNumOccurrences() &&
       (!options.maskPNG || options.maskFile.empty()))
-    return makeError("expects the name of a file for --show-mask-to, together "
-                     "with --show-mask=png");
+    return llvm::createStringError(
+        "expects the name of a file for --show-mask-to, together "
+        "with --show-mask=png");
   if (!line.maskBlock.getNumOccurrences())
     return Error::success();
   if (!options.showMask)
-    return makeError("expects --mask-block together with --show-mask");
+    return llvm::createStringError(
+        "expects --mask-block together with --show-mask");
   options.maskOfSchedule = line.maskBlock == "schedule";
   if (options.maskOfSchedule)
     return Error::success();
@@ -389,10 +397,11 @@ static Error readMask(const CommandLine &line, Options &options) {
   for (auto [text, size] : {std::pair(rows, &options.maskRows),
                             std::pair(columns, &options.maskColumns)})
     if (text.getAsInteger(10, *size) || *size < 1 || *size > maxSize)
-      return makeError(llvm::formatv("expects --mask-block=MxN, of numbers "
-                                     "from 1 to {0}, or "
-                                     "--mask-block=schedule, but got '{1}'",
-                                     maxSize, line.maskBlock));
+      return llvm::createStringError(
+          llvm::formatv("expects --mask-block=MxN, of numbers "
+                        "from 1 to {0}, or "
+                        "--mask-block=schedule, but got '{1}'",
+                        maxSize, line.maskBlock));
   return Error::success();
 }
 
@@ -402,17 +411,18 @@ static Expected<Options> readOptions(const CommandLine &line) {
   if (options.isTuneWorker)
     return std::move(options);
   if (line.file.size() != 1)
-    return makeError(
+    return llvm::createStringError(
         line.file.empty()
             ? "expects a program, but got none; 'attn-run --help' tells how"
             : "expects one program, but got '" +
                   llvm::join(line.file, "' and '") + "'");
   options.file = line.file.front();
   if (options.file.empty())
-    return makeError("expects a program, but got an empty name");
+    return llvm::createStringError("expects a program, but got an empty name");
   options.entry = StringRef(line.entry).ltrim('@').str();
   if (line.entry.getNumOccurrences() && options.entry.empty())
-    return makeError("expects the name of a function for --entry, but got ''");
+    return llvm::createStringError(
+        "expects the name of a function for --entry, but got ''");
   options.grad = line.grad.getNumOccurrences();
   llvm::SmallVector<StringRef> names;
   StringRef(line.grad).split(names, ',', -1, /*KeepEmpty=*/false);
@@ -420,7 +430,8 @@ static Expected<Options> readOptions(const CommandLine &line) {
     options.wrt.push_back(name.ltrim('%').str());
   options.nondeterministic = line.nondeterministic;
   if (options.nondeterministic && !options.grad)
-    return makeError("expects --nondeterministic together with --grad");
+    return llvm::createStringError(
+        "expects --nondeterministic together with --grad");
   if (Error error = readTarget(line, options))
     return std::move(error);
   if (Error error = parseNamed(line.arg, options.arguments))
@@ -432,7 +443,8 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return std::move(error);
   options.schedule = line.schedule;
   if (line.schedule.getNumOccurrences() && options.schedule.empty())
-    return makeError("expects an attribute for --schedule, but got ''");
+    return llvm::createStringError(
+        "expects an attribute for --schedule, but got ''");
   options.sparsity = line.sparsity;
   options.check = line.check;
   options.checkLists = line.check || line.checkLists;
@@ -442,65 +454,75 @@ static Expected<Options> readOptions(const CommandLine &line) {
   if (!line.bench.empty() &&
       (StringRef(line.bench).getAsInteger(10, options.benchRuns) ||
        options.benchRuns < 1 || options.benchRuns > maxRuns))
-    return makeError(llvm::formatv("expects from 1 to {0} runs for --bench, "
-                                   "but got '{1}'",
-                                   maxRuns, line.bench));
+    return llvm::createStringError(
+        llvm::formatv("expects from 1 to {0} runs for --bench, "
+                      "but got '{1}'",
+                      maxRuns, line.bench));
   options.explain = line.explain.getNumOccurrences();
   options.explainJSON = line.explain == "json";
   if (!line.explain.empty() && !options.explainJSON)
-    return makeError("expects --explain or --explain=json, but got '" +
-                     line.explain + "'");
+    return llvm::createStringError(
+        "expects --explain or --explain=json, but got '" + line.explain + "'");
   for (auto [name, isGiven] :
        {std::pair("check", options.check), std::pair("bench", options.bench)})
     if (options.explain && isGiven)
-      return makeError(llvm::formatv("expects --explain without --{0}; ask "
-                                     "for one after the other",
-                                     name));
+      return llvm::createStringError(
+          llvm::formatv("expects --explain without --{0}; ask "
+                        "for one after the other",
+                        name));
   options.tune = line.tune.getNumOccurrences();
   if (!line.tune.empty() &&
       (StringRef(line.tune).getAsDouble(options.tuneSeconds) ||
        !(options.tuneSeconds > 0) || options.tuneSeconds > 1e6))
-    return makeError("expects more than 0 seconds for --tune, but got '" +
-                     line.tune + "'");
+    return llvm::createStringError(
+        "expects more than 0 seconds for --tune, but got '" + line.tune + "'");
   if (options.tune && !options.schedule.empty())
-    return makeError("expects --tune without --schedule, which leaves nothing "
-                     "to choose");
+    return llvm::createStringError(
+        "expects --tune without --schedule, which leaves nothing "
+        "to choose");
   if (options.tune && !options.schedules.empty())
-    return makeError("expects --tune without --schedules, as it tries what is "
-                     "around the compiler's own table");
+    return llvm::createStringError(
+        "expects --tune without --schedules, as it tries what is "
+        "around the compiler's own table");
   options.baseline = line.baseline;
   if (line.baseline.getNumOccurrences() && options.baseline.empty())
-    return makeError("expects the name of a program for --baseline, but got "
-                     "''");
+    return llvm::createStringError(
+        "expects the name of a program for --baseline, but got "
+        "''");
   options.cold = line.cold;
   for (auto [name, isGiven] : {std::pair("baseline", !options.baseline.empty()),
                                std::pair("cold", options.cold)})
     if (isGiven && !options.bench)
-      return makeError(
+      return llvm::createStringError(
           llvm::formatv("expects --{0} together with --bench", name));
   options.dumpIR = line.dumpIR;
   if (line.dumpIR.getNumOccurrences() && options.dumpIR.empty())
-    return makeError("expects the name of a folder for --dump-ir, but got ''");
+    return llvm::createStringError(
+        "expects the name of a folder for --dump-ir, but got ''");
   options.json = line.format == "json";
   if (!options.json && line.format != "text")
-    return makeError("expects --format=text or --format=json, but got '" +
-                     line.format + "'");
+    return llvm::createStringError(
+        "expects --format=text or --format=json, but got '" + line.format +
+        "'");
   if (line.seed.getNumOccurrences() &&
       StringRef(line.seed).getAsInteger(10, options.seed))
-    return makeError(llvm::formatv("expects an integer from 0 to {0} for "
-                                   "--seed, but got '{1}'",
-                                   UINT64_MAX, line.seed));
+    return llvm::createStringError(
+        llvm::formatv("expects an integer from 0 to {0} for "
+                      "--seed, but got '{1}'",
+                      UINT64_MAX, line.seed));
   if (line.threads.getNumOccurrences()) {
     options.threads = parseThreadCount(line.threads.c_str());
     if (options.threads == 0)
-      return makeError(llvm::formatv("expects from 1 to {0} threads for "
-                                     "--threads, but got '{1}'",
-                                     kMaxThreads, line.threads));
+      return llvm::createStringError(
+          llvm::formatv("expects from 1 to {0} threads for "
+                        "--threads, but got '{1}'",
+                        kMaxThreads, line.threads));
   }
   options.untilAfter = line.untilAfter;
   if (line.untilAfter.getNumOccurrences() && options.untilAfter.empty())
-    return makeError("expects the name of a pass for --until-after, but got "
-                     "''");
+    return llvm::createStringError(
+        "expects the name of a pass for --until-after, but got "
+        "''");
   return std::move(options);
 }
 

@@ -22,10 +22,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 const cuda::LaunchInfo &
 cli::getFirstAttention(const cuda::CudaProgram &program) {
   auto found =
@@ -76,15 +72,15 @@ std::string cli::quoteNames(llvm::ArrayRef<std::string> names) {
 static constexpr size_t kMaxProgramSize = size_t(256) << 20;
 
 static Error makeTooLarge() {
-  return makeError("expects a program of at most " +
-                   formatByteCount(kMaxProgramSize));
+  return llvm::createStringError("expects a program of at most " +
+                                 formatByteCount(kMaxProgramSize));
 }
 
 /// Reads what is in an open file, which may be a pipe.
 static Expected<std::string> readAll(int fd) {
   struct stat status;
   if (::fstat(fd, &status) != 0)
-    return makeError(llvm::sys::StrError(errno));
+    return llvm::createStringError(llvm::sys::StrError(errno));
   if (S_ISREG(status.st_mode) && size_t(status.st_size) > kMaxProgramSize)
     return makeTooLarge();
   std::string text;
@@ -94,7 +90,7 @@ static Expected<std::string> readAll(int fd) {
     ssize_t got =
         llvm::sys::RetryAfterSignal(-1, ::read, fd, text.data() + size, chunk);
     if (got < 0)
-      return makeError(llvm::sys::StrError(errno));
+      return llvm::createStringError(llvm::sys::StrError(errno));
     size += got;
     if (size > kMaxProgramSize)
       return makeTooLarge();
@@ -111,7 +107,7 @@ static Expected<std::string> readText(const std::string &path) {
   int fd = llvm::sys::RetryAfterSignal(-1, ::open, path.c_str(),
                                        O_RDONLY | O_CLOEXEC);
   if (fd < 0)
-    return makeError(llvm::sys::StrError(errno));
+    return llvm::createStringError(llvm::sys::StrError(errno));
   auto closeFile = llvm::scope_exit([fd] { ::close(fd); });
   return readAll(fd);
 }
@@ -139,7 +135,7 @@ static Error checkNesting(StringRef text) {
       rest = rest.drop_front(rest.empty() ? 0 : 1);
     } else if (StringRef("([{<").contains(c)) {
       if (++depth > maxDepth)
-        return makeError(llvm::formatv(
+        return llvm::createStringError(llvm::formatv(
             "expects at most {0} nested brackets, but got more in line {1}",
             maxDepth, text.drop_back(rest.size()).count('\n') + 1));
     } else if (StringRef(")]}>").contains(c) && depth != 0) {
@@ -155,11 +151,12 @@ static Error checkText(StringRef text) {
     return Error::success();
   size_t zero = text.find('\0');
   if (zero != StringRef::npos)
-    return makeError(llvm::formatv("expects MLIR text or bytecode, but got "
-                                   "binary data (a zero at byte {0})",
-                                   zero));
+    return llvm::createStringError(
+        llvm::formatv("expects MLIR text or bytecode, but got "
+                      "binary data (a zero at byte {0})",
+                      zero));
   if (text.trim().empty())
-    return makeError("expects a program, but the file is empty");
+    return llvm::createStringError("expects a program, but the file is empty");
   return checkNesting(text);
 }
 
@@ -183,8 +180,8 @@ static Error parse(Program &program) {
       mlir::parseSourceFile<mlir::ModuleOp>(sourceMgr, program.context.get());
   if (program.module)
     return Error::success();
-  return makeError("cannot read '" + program.name + "'\n" +
-                   StringRef(diagnostics).rtrim());
+  return llvm::createStringError("cannot read '" + program.name + "'\n" +
+                                 StringRef(diagnostics).rtrim());
 }
 
 /// Finds the function `name`, or the only public one.
@@ -202,14 +199,14 @@ static Expected<mlir::func::FuncOp> findEntry(Program &program,
       found = function;
   }
   if (all.empty())
-    return makeError("expects a function with a body in '" + program.name +
-                     "', but there is none");
+    return llvm::createStringError("expects a function with a body in '" +
+                                   program.name + "', but there is none");
   if (!name.empty() && !found)
-    return makeError(
+    return llvm::createStringError(
         llvm::formatv("unknown function '{0}' in '{1}', which has {2}{3}", name,
                       program.name, quoteNames(all), suggestName(name, all)));
   if (name.empty() && isPublic.size() != 1)
-    return makeError(llvm::formatv(
+    return llvm::createStringError(llvm::formatv(
         "expects --entry=NAME, because '{0}' has {1}: {2}", program.name,
         isPublic.empty() ? "no public function" : "several public functions",
         quoteNames(isPublic.empty() ? all : isPublic)));
@@ -221,11 +218,11 @@ Expected<Program> cli::loadProgram(const std::string &path, StringRef entry) {
   program.name = path == "-" ? "<stdin>" : path;
   Expected<std::string> text = readText(path);
   if (!text)
-    return makeError("cannot read '" + program.name +
-                     "': " + llvm::toString(text.takeError()));
+    return llvm::createStringError("cannot read '" + program.name +
+                                   "': " + llvm::toString(text.takeError()));
   if (Error error = checkText(*text))
-    return makeError("cannot read '" + program.name +
-                     "': " + llvm::toString(std::move(error)));
+    return llvm::createStringError("cannot read '" + program.name +
+                                   "': " + llvm::toString(std::move(error)));
   program.buffer = llvm::MemoryBuffer::getMemBufferCopy(*text, program.name);
   if (Error error = parse(program))
     return std::move(error);
@@ -247,8 +244,9 @@ Error cli::addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
   Expected<std::string> text =
       differentiate(program.buffer->getBuffer(), options);
   if (!text)
-    return makeError("cannot differentiate '" + program.name + "'\n" +
-                     StringRef(llvm::toString(text.takeError())).rtrim());
+    return llvm::createStringError(
+        "cannot differentiate '" + program.name + "'\n" +
+        StringRef(llvm::toString(text.takeError())).rtrim());
   program.module = nullptr;
   program.buffer = llvm::MemoryBuffer::getMemBufferCopy(*text, program.name);
   if (Error error = parse(program))
@@ -261,6 +259,7 @@ Error cli::addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
 }
 
 Error cli::makeCompileError(const Program &program, Error error) {
-  return makeError("cannot compile '" + program.name + "'\n" +
-                   StringRef(llvm::toString(std::move(error))).rtrim());
+  return llvm::createStringError(
+      "cannot compile '" + program.name + "'\n" +
+      StringRef(llvm::toString(std::move(error))).rtrim());
 }

@@ -20,10 +20,6 @@ using namespace attn::cli;
 using llvm::Error;
 using llvm::Expected;
 
-static Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(message);
-}
-
 /// Where a program is compiled for when it does not run: what is asked for
 /// decides, and not whether this machine has a GPU.
 static DeviceKind findDeviceToPrint(const Options &options) {
@@ -41,8 +37,9 @@ static DeviceKind findDeviceToPrint(const Options &options) {
 /// What --target asks for; a run needs the device.
 static Expected<DeviceKind> findDevice(const Options &options) {
   if (!options.variant.empty() && findDeviceToPrint(options) == DeviceKind::CPU)
-    return makeError("expects --target=cuda with --variant, as code for a CPU "
-                     "has no variants");
+    return llvm::createStringError(
+        "expects --target=cuda with --variant, as code for a CPU "
+        "has no variants");
   if (!options.emit.empty() || !options.untilAfter.empty())
     return findDeviceToPrint(options);
   if (options.target == "cpu")
@@ -55,7 +52,7 @@ static Expected<DeviceKind> findDevice(const Options &options) {
     return DeviceKind::CPU;
   if (!llvm::StringRef(reason).contains("--target=cpu"))
     reason += "; run with --target=cpu";
-  return makeError("cannot run on a GPU: " + reason);
+  return llvm::createStringError("cannot run on a GPU: " + reason);
 }
 
 static CompileOptions getCompileOptions(const Options &options,
@@ -83,9 +80,9 @@ static Error printUntilAfter(const Options &options, Program &program,
     for (const std::string &pass : passes)
       if (!llvm::is_contained(known, pass))
         known.push_back(pass);
-    return makeError(llvm::formatv("unknown pass '{0}': expects {1}{2}",
-                                   options.untilAfter, quoteNames(known),
-                                   suggestName(options.untilAfter, known)));
+    return llvm::createStringError(llvm::formatv(
+        "unknown pass '{0}': expects {1}{2}", options.untilAfter,
+        quoteNames(known), suggestName(options.untilAfter, known)));
   }
   CompileOptions compile = getCompileOptions(options, program, device);
   dump.attach(compile);
@@ -163,11 +160,12 @@ findOutputs(const Options &options, llvm::ArrayRef<std::string> names) {
     if (!position)
       return position.takeError();
     if (!files[*position].empty())
-      return makeError("expects one file for result '" + names[*position] +
-                       "', but got several");
+      return llvm::createStringError("expects one file for result '" +
+                                     names[*position] + "', but got several");
     if (llvm::is_contained(files, output.value))
-      return makeError("expects different files for results, but got '" +
-                       output.value + "' twice");
+      return llvm::createStringError(
+          "expects different files for results, but got '" + output.value +
+          "' twice");
     files[*position] = output.value;
   }
   return std::move(files);
@@ -290,8 +288,9 @@ static Error runTool(const Options &options, bool &passed) {
     return text ? writeOutput(*text) : text.takeError();
   }
   if (options.cold && !execution->getGPU())
-    return makeError("expects --cold with a GPU, of which it flushes the "
-                     "caches, but this runs on the CPU");
+    return llvm::createStringError(
+        "expects --cold with a GPU, of which it flushes the "
+        "caches, but this runs on the CPU");
   Report report{options, *kernel, *execution, program->name,
                 program->entry.getSymName().str()};
   Expected<std::vector<SparsityReport>> sparsity =
