@@ -3,7 +3,7 @@
 import array
 import ctypes
 import functools
-from ctypes import byref, c_int64, c_void_p
+from ctypes import byref, c_int64, c_size_t, c_void_p
 
 from . import _native
 
@@ -18,15 +18,19 @@ def _lasting_options(stream, prepared):
 
 class _Frame:
     """The memory of one call: arrays of attnTensor, of which `addresses` are those
-    of all tensors."""
+    of all tensors. `tensors` are the arguments that tell of the arrays."""
 
-    __slots__ = ("_memory", "addresses", "error", "error_place", "inputs", "results")
+    __slots__ = ("_memory", "addresses", "error", "error_place", "inputs", "tensors")
 
     def __init__(self, words, count):
         self._memory = (c_int64 * len(words))(*words)
         self.addresses = memoryview(self._memory).cast("B").cast("q")[1::_TENSOR_WORDS]
         self.inputs = ctypes.addressof(self._memory)
-        self.results = self.inputs + 8 * _TENSOR_WORDS * count
+        results = self.inputs + 8 * _TENSOR_WORDS * count
+        self.tensors = (
+            *(c_void_p(self.inputs), c_size_t(count)),
+            *(c_void_p(results), c_size_t(len(self.addresses) - count)),
+        )
         self.error = c_void_p()
         self.error_place = byref(self.error)
 
@@ -52,10 +56,11 @@ class Places:
             size = 8 * len(shape)
             self._words += 8 * _TENSOR_WORDS, 0, code, len(shape), at, at + size
             at += 2 * size
-        self._count, self._result_count = len(inputs), len(results)
+        self._count = len(inputs)
         # Those that no call has. A thread takes one for itself.
         self._frames = []
-        self._run = _native.library().attnKernelRun
+        # One that converts no arguments, as they have their types here.
+        self._run = _native.library()["attnKernelRun"]
 
     def prepare(self, kernel, addresses, stream=None):
         """The handle of what calls with inputs at these addresses share. Those of
@@ -77,13 +82,7 @@ class Places:
         if stream is not None or prepared is not None:
             options = _lasting_options(stream, prepared)
         status = self._run(
-            kernel,
-            frame.inputs,
-            self._count,
-            frame.results,
-            self._result_count,
-            options,
-            frame.error_place,
+            c_void_p(kernel), *frame.tensors, options, frame.error_place
         )
         if status:
             _native.check(status, frame.error)

@@ -12,7 +12,8 @@ except ImportError:
 if torch is not None:
     import attn
     import attn.torch as ours
-    from attn.torch import kernels, options
+    from attn._places import Places
+    from attn.torch import options
     from flex import FAST, causal, flex_attention, qkv
 
 
@@ -35,7 +36,7 @@ class Func(unittest.TestCase):
             for n in range(sizes[0])
         ]
         with mock.patch.object(
-            kernels._Loaded, "__call__", autospec=True, side_effect=kernels._Loaded.__call__
+            Places, "run", autospec=True, side_effect=Places.run
         ) as launched:
             got = torch.func.vmap(function, in_dims)(*arguments)
         if launches is not None:

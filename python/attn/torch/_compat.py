@@ -1,6 +1,5 @@
 """What differs between versions of PyTorch, and what has no public name there."""
 
-import contextlib
 import math
 import sys
 
@@ -20,6 +19,7 @@ noop_mask = flex.noop_mask
 sliced_mask_mod = getattr(flex, "_sliced_mask_mod_error", None)
 
 
+_profiler = torch.autograd.profiler
 VERSION = tuple(int(x) for x in torch.__version__.split(".")[:2])
 
 
@@ -40,9 +40,8 @@ def is_overridden(tensors):
 may_cast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
-def is_transformed():
-    """Whether a function of torch.func is at work."""
-    return torch._C._are_functorch_transforms_active()
+# Whether a function of torch.func is at work.
+is_transformed = torch._C._are_functorch_transforms_active
 
 
 def of_all_pairs(function, indices, *scores):
@@ -67,11 +66,9 @@ class _IndexByTensors(torch.overrides.TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def profiled(name):
-    """A context that is an entry of this name, where a profile is made."""
-    if torch.autograd.profiler._is_profiler_enabled:
-        return torch.profiler.record_function(name)
-    return _here
+def is_profiled():
+    """Whether a profile is made."""
+    return _profiler._is_profiler_enabled
 
 
 # torch.autograd.Function without what torch.func needs, which takes a while.
@@ -126,14 +123,21 @@ def current_stream(device):
     return torch._C._cuda_getCurrentRawStream(device.index)
 
 
-def on_device(device):
-    """A context in which a device of CUDA is the current one."""
-    if torch._C._cuda_getDevice() == device.index:
-        return _here
-    return torch.cuda.device(device)
+def is_current(device):
+    """Whether a device of CUDA is the current one."""
+    return torch._C._cuda_getDevice() == device.index
 
 
-_here = contextlib.nullcontext()
+def empty_strided(kind):
+    """What makes a new tensor of a shape, strides and a dtype on the current device
+    of a kind, "cpu" or "cuda". That of code which PyTorch's compiler generates takes
+    tuples, and half as long as the public one, as it asks no dispatcher."""
+    found = getattr(torch._C._dynamo.guards, f"_empty_strided_{kind}", None)
+    if found is not None:
+        return found
+    return lambda shape, strides, dtype: torch.empty_strided(
+        shape, strides, dtype=dtype, device=kind
+    )
 
 
 # ===----------------------------------------------------------------------===

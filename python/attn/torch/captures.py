@@ -34,10 +34,12 @@ def check_mask(tensor):
 def check(program, query):
     """Checks where the tensors of a program are, and that those of the mask need no
     gradient."""
+    device, needs_gradient = query.device, False
     for capture in program.captures:
-        check_device(capture.tensor, query)
-    if program.mask is not None and any(
-        [getattr(x.tensor, "requires_grad", False) for x in program.captures]
-    ):
+        tensor = capture.tensor
+        if getattr(tensor, "device", None) != device:
+            check_device(tensor, query)
+        needs_gradient |= getattr(tensor, "requires_grad", False)
+    if needs_gradient and program.mask is not None:
         for number in program.masked_captures():
             check_mask(program.captures[number].tensor)

@@ -26,10 +26,12 @@ from .errors import InvalidArgument
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 DEVICES = ("cpu", "cuda")
 TYPES = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
-# What `_kind` says of arguments that fit. Of so many that is known; then all are
-# forgotten.
+_ARGUMENTS = (torch.Tensor, int, float)
+# What `_kind` says of arguments that fit, and of the last ones, to compare with which
+# takes less than to look it up. Of so many that is known; then all are forgotten.
 _MOST_KNOWN = 4096
 _fitting = set()
+_last_fitting = None
 _warned = False
 
 
@@ -170,8 +172,10 @@ def _kind(query, key, value, block_mask, enable_gqa):
 
 def _check(query, key, value, block_mask, enable_gqa, may_be_sharded):
     """Checks the arguments, and returns the function of the mask."""
+    global _last_fitting
     kind = _kind(query, key, value, block_mask, enable_gqa)
-    if kind is not None and kind in _fitting:
+    if kind is not None and (kind == _last_fitting or kind in _fitting):
+        _last_fitting = kind
         return block_mask and block_mask.mask_mod
     check_tensors(query, key, value, may_be_sharded)
     check_shapes(query, key, value, block_mask, enable_gqa)
@@ -213,7 +217,7 @@ def arguments(program, query):
     """What kernels take behind q, k and v."""
     return [
         x
-        if isinstance(x, (torch.Tensor, int, float))
+        if isinstance(x, _ARGUMENTS)
         else torch.as_tensor(x, device="cpu")
         for x in program.values("f64" if query.dtype == torch.float64 else "f32")
     ]

@@ -102,8 +102,9 @@ class _Loaded:
     """A kernel, and how to call it. `results_of(inputs)` is (shape, strides,
     dtype) of each result."""
 
-    def __init__(self, kernel, results_of):
+    def __init__(self, kernel, results_of, name):
         self.kernel = kernel
+        self._name = name
         self.input_names = [info.name for info in kernel.inputs]
         self._results_of = results_of
         self._is_cuda = kernel.target == "cuda"
@@ -118,12 +119,26 @@ class _Loaded:
             "=" + "".join(_FORMATS[kernel.inputs[n].dtype] for n in self._numbers)
         ).pack
         self._layouts = {}
+        # The last one and what it is of: most calls are as the one before, and to
+        # compare that takes less than to look it up.
+        self._last = None, None
+        self._new = _compat.empty_strided(kernel.target)
+
+    def profiled(self, inputs, shared=None):
+        """The same as an entry of a profile."""
+        with torch.profiler.record_function(self._name):
+            return self.call(inputs, shared)
 
     def call(self, inputs, shared=None, given=None):
         """The results for tensors and numbers. That they fit is known. `shared`
         has what calls with the same mask have prepared. `given` are the results of
         other inputs as (shape, strides, dtype), where these are copies of such."""
         at, addresses, is_cuda = [], [], self._is_cuda
+        if is_cuda:
+            device = inputs[0].device
+            if not _compat.is_current(device):
+                with torch.cuda.device(device):
+                    return self.call(inputs, shared, given)
         # Lives until the call has returned.
         kept = None
         for value in inputs:
@@ -137,10 +152,9 @@ class _Loaded:
                 addresses.append(0)
         if given is not None:
             at += given
-        at = tuple(at)
-        found = self._layouts.get(at)
-        if found is None:
-            found = self._make_layout(at, inputs, given)
+        last, found = self._last
+        if at != last:
+            found = self._find_layout(at, inputs, given)
         if found.copied:
             copies = list(inputs)
             for place in found.copied:
@@ -152,29 +166,18 @@ class _Loaded:
             for place in self._numbers:
                 addresses[place] = address
                 address += 8
-        new, results = inputs[0].new_empty_strided, []
+        new, results = self._new, []
         for shape, strides, dtype in found.results:
-            result = new(shape, strides, dtype=dtype)
+            result = new(shape, strides, dtype)
             results.append(result)
             addresses.append(result.data_ptr())
-        if not is_cuda:
-            if shared is None:
-                found.places.run(self.kernel._handle, addresses)
-            else:
-                self._run_shared(found.places, at, addresses, None, shared)
-            return results
-        device = result.device
-        with _compat.on_device(device):
-            stream = _compat.current_stream(device)
-            if shared is None:
-                found.places.run(self.kernel._handle, addresses, stream)
-            else:
-                at = device, at
-                self._run_shared(found.places, at, addresses, stream, shared)
+        stream = _compat.current_stream(device) if is_cuda else None
+        if shared is None:
+            found.places.run(self.kernel._handle, addresses, stream)
+        else:
+            at = *at, result.device
+            self._run_shared(found.places, at, addresses, stream, shared)
         return results
-
-    # Another name costs no call; `call` calls itself for copies.
-    __call__ = call
 
     def _run_shared(self, places, at, addresses, stream, shared):
         handle = self.kernel._handle
@@ -200,6 +203,14 @@ class _Loaded:
                 pack_scalar(x, info.dtype, f"input '{info.name}'").ljust(8, b"\0")
                 for x, info in zip(values, infos)
             )
+
+    def _find_layout(self, at, inputs, specs):
+        key = tuple(at)
+        found = self._layouts.get(key)
+        if found is None:
+            found = self._make_layout(key, inputs, specs)
+        self._last = at, found
+        return found
 
     def _make_layout(self, at, inputs, specs):
         results = self._results_of(inputs) if specs is None else specs
@@ -243,7 +254,7 @@ def _forward_results(inputs):
 def _gradient_result(x, place):
     """Of q, k and v laid out like these, and of captures in order."""
     of = layout.strides_like(x, x.shape) if place < 3 else layout.dense_strides(x.shape)
-    return x.shape, of, x.dtype
+    return tuple(x.shape), of, x.dtype
 
 
 class Kernels:
@@ -287,7 +298,9 @@ class Kernels:
                 **dict(self._options.forward + self._options.common),
             )
             count = 2 if lse else 1
-            self._forward[lse] = _Loaded(kernel, lambda x: _forward_results(x)[:count])
+            self._forward[lse] = _Loaded(
+                kernel, lambda x: _forward_results(x)[:count], "attn::forward"
+            )
         return self._forward[lse]
 
     def forward(self, lse):
@@ -310,7 +323,9 @@ class Kernels:
             names = [info.name for info in kernel.inputs]
             places = [names.index(name) for name in names if name in wrt]
             self._gradients[wrt] = _Loaded(
-                kernel, lambda x: [_gradient_result(x[n], n) for n in places]
+                kernel,
+                lambda x: [_gradient_result(x[n], n) for n in places],
+                "attn::backward",
             )
         return self._gradients[wrt]
 
@@ -336,8 +351,8 @@ class Kernels:
         kernel = self._forward.get(lse) or self.forward(lse)
         if self._shared is not None:
             self._check_shared(arguments)
-        with _compat.profiled("attn::forward"):
-            results = kernel((query, key, value, *arguments), self._shared)
+        run = kernel.profiled if _compat.is_profiled() else kernel.call
+        results = run((query, key, value, *arguments), self._shared)
         return tuple(results) if lse else (results[0], None)
 
     def run_gradient(self, inputs, saved, cotangents, wanted):
@@ -349,8 +364,8 @@ class Kernels:
         kernel = self._gradients.get(wrt) or self.gradient(wrt)
         if self._shared is not None:
             self._check_shared(inputs[3:])
-        with _compat.profiled("attn::backward"):
-            return tuple(kernel((*inputs, *saved, *cotangents), self._shared))
+        run = kernel.profiled if _compat.is_profiled() else kernel.call
+        return tuple(run((*inputs, *saved, *cotangents), self._shared))
 
 
 _kernels = {}
@@ -403,11 +418,15 @@ def _is_one(extent):
 
 def lookup(program, query, key, value, scale, compile_options):
     """The kernels of a program for such tensors."""
-    variant = variant_of(query, key, value, scale)
-    place = query.device.type
-    at = program.key(), variant, place, compile_options
+    at = (
+        *(program.key(), query.dtype, query.shape[3], value.shape[3]),
+        *(_check_scale(scale), key.shape[0] == 1 and query.shape[0] != 1),
+        *(query.is_cuda, compile_options),
+    )
     found = _kernels.get(at)
     if found is None:
+        variant = variant_of(query, key, value, scale)
+        place = query.device.type
         program = program.located()
         # Not the program itself, which keeps the tensors that it reads.
         texts = [
