@@ -164,7 +164,7 @@ def _kind(query, key, value, block_mask, enable_gqa):
             *(key.shape, key.dtype, key.device, key.layout),
             *(value.shape, value.dtype, value.device, value.layout),
             not enable_gqa,
-            block_mask and block_mask.shape,
+            block_mask and block_mask._shape,
         )
     except RuntimeError:  # a nested tensor has no shape
         return None

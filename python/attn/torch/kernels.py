@@ -12,7 +12,7 @@ import weakref
 
 import torch
 
-from .. import _library
+from .. import _environ, _library
 from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import InvalidArgument, Unsupported
 from .._compile import compile as compile_program
@@ -331,7 +331,11 @@ class Kernels:
 
     def _check_shared(self, captures):
         """Finds changes of what is prepared, where that is asked for."""
-        if self._device == "cpu" and os.environ.get("ATTN_CHECK_PREPARED", "0") != "0":
+        if (
+            self._device == "cpu"
+            and b"ATTN_CHECK_PREPARED" in _environ.SET
+            and os.environ["ATTN_CHECK_PREPARED"] != "0"
+        ):
             self._shared.check(self._texts[0], [captures[n] for n in self._masked])
 
     def prepare_gradient(self, inputs):
@@ -420,7 +424,8 @@ def lookup(program, query, key, value, scale, compile_options):
     """The kernels of a program for such tensors."""
     at = (
         *(program.key(), query.dtype, query.shape[3], value.shape[3]),
-        *(_check_scale(scale), key.shape[0] == 1 and query.shape[0] != 1),
+        scale if scale is None else _check_scale(scale),
+        key.shape[0] == 1 and query.shape[0] != 1,
         *(query.is_cuda, compile_options),
     )
     found = _kernels.get(at)

@@ -16,6 +16,7 @@ import functools
 import os
 import sys
 
+from .. import _environ
 from . import arrays, library  # noqa: F401 (they define functions)
 from . import functions as calls
 from .errors import ArityError, ResultError, TraceError, from_jax
@@ -59,27 +60,24 @@ def trace(score_mod=None, mask_mod=None, *, namespace=None, device=None):
     """
     if namespace is None:
         namespace = "torch" if "torch" in sys.modules else "numpy"
-    program = _trace(score_mod, mask_mod, namespace, device, False)
-    program.relocate = relocate(score_mod, mask_mod, namespace, device)
-    if "trace" in os.environ.get("ATTN_LOG", "").split(","):
+    given = score_mod, mask_mod, namespace, device
+    program = trace_as(*given)
+    program.relocate = functools.partial(trace_as, *given, True)
+    if b"ATTN_LOG" in _environ.SET and "trace" in os.environ.get("ATTN_LOG", "").split(","):
         write_log(program)
     return program
 
 
-def relocate(*arguments):
-    """What traces again, with the places of operations."""
-    return functools.partial(_trace, *arguments, True)
-
-
-def _trace(score_mod, mask_mod, namespace, device, located):
-    options = {"namespace": namespace, "device": device, "located": located}
-    recorder = Recorder(SCORE_KINDS, **options)
+def trace_as(score_mod, mask_mod, namespace, device, located=False):
+    """The same, of which nothing is written; with the places of operations if it is
+    to be `located`."""
+    recorder = Recorder(SCORE_KINDS, None, namespace, device, located)
     score = mask = None
     with _mode(recorder) as mode:
         if score_mod is not None:
             score = _run(score_mod, recorder, "score_mod")
         if mask_mod is not None:
-            other = Recorder(MASK_KINDS, recorder, **options)
+            other = Recorder(MASK_KINDS, recorder, namespace, device, located)
             if mode is not None:
                 mode.recorder = other
             mask = _run(mask_mod, other, "mask_mod")
@@ -104,9 +102,8 @@ _make_mode = None
 
 def _run(function, recorder, name):
     """The region that a function records, or None if it says nothing."""
-    arguments = len(recorder.kinds)
-    kinds = "".join(recorder.kinds)
-    values = [Scalar(recorder, n) for n in range(arguments)]
+    kinds = SCORE_KINDS if name == "score_mod" else MASK_KINDS
+    values = [Scalar(recorder, n) for n in range(len(kinds))]
     traced = rebind(function, recorder)
     try:
         result = traced(*values)
@@ -130,9 +127,9 @@ def _run(function, recorder, name):
 
 
 def _result(function, result, recorder, name):
-    if isinstance(result, (bool, int, float)):
-        return recorder.constant(result)
     if type(result) is not Scalar or result._recorder is not recorder:
+        if isinstance(result, (bool, int, float)):
+            return recorder.constant(result)
         if getattr(result, "shape", None) == ():
             result = calls.operand(recorder, result)
     if not isinstance(result, Scalar):

@@ -1,5 +1,6 @@
 """What goes wrong while a function is traced, and where in the user's code."""
 
+import functools
 import linecache
 import re
 import sys
@@ -39,6 +40,7 @@ class ResultError(TraceError, AssertionError, ValueError):
     """A function that returns something else than a score or a bool."""
 
 
+@functools.lru_cache(maxsize=4096)
 def is_library(module):
     """Whether a module, by its name, is none that a user wrote."""
     return module.partition(".")[0] in _LIBRARIES

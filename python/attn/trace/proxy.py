@@ -494,11 +494,13 @@ def read(tensor, key):
     items = key if type(key) is tuple else (key,)
     if len(items) == tensor.dim() and all([type(x) is Scalar for x in items]):
         recorder = items[0]._recorder
+        kinds, numbers = recorder.kinds, []
         for item in items:
-            check_index(item)
             if item._recorder is not recorder:
                 raise escaped()
-        numbers = tuple([item._number for item in items])
+            if kinds[item._number] != "I":
+                check_index(item)
+            numbers.append(item._number)
         return Scalar(recorder, recorder.load(tensor, numbers))
     recorder = next(
         x._recorder for x in functions.flatten(items) if isinstance(x, Traced)

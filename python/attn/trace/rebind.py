@@ -23,14 +23,23 @@ _MOST_VISITED = 10_000
 _MOST_ITEMS = 1_000
 
 
-@functools.lru_cache(maxsize=4096)
+# By the id of code, which is kept: its hash takes longer.
+_MOST_KNOWN = 4096
+_names = {}
+
+
 def _globals_of(code):
     """The names that code, and the functions in it, may read from globals."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found.update(_globals_of(constant))
-    return tuple(found)
+    known = _names.get(id(code))
+    if known is None:
+        found = set(code.co_names)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                found.update(_globals_of(constant))
+        if len(_names) >= _MOST_KNOWN:
+            _names.clear()
+        known = _names[id(code)] = code, tuple(found)
+    return known[1]
 
 
 class _View:
@@ -240,7 +249,7 @@ def _of_function(value):
     if names:
         scope = value.__globals__
         found += [scope[name] for name in names if name in scope]
-    if _draws(code, names, found):
+    if (found or names) and _draws(code, names, found):
         raise _Draws(value)
     if value.__dict__:
         found += value.__dict__.values()
@@ -347,7 +356,7 @@ def _leads_to_arrays(value):
             if parts is None or id(value) in seen or len(seen) > _MOST_VISITED:
                 continue
             seen[id(value)] = value
-            waiting += [x for x in parts(value) if _parts.get(type(x), x) is not None]
+            waiting += parts(value)
     except _Found:
         return True
     return False

@@ -10,11 +10,15 @@ from . import literals
 from .errors import TraceError, user_frame
 from .ops import OPS
 
-# (operation, kinds of its operands) -> kinds that it takes them in, kind of its
+# (operation, kinds of its operands...) -> kinds that it takes them in, kind of its
 # result; or what is wrong with them.
 _typed = {}
 
-_NAMES = frozenset(LONG_NAMES.values())
+# The kinds of elements.
+_KINDS = {
+    name: "B" if name == "i1" else "I" if name.startswith("i") else "F"
+    for name in LONG_NAMES.values()
+}
 # Of PyTorch's dtypes, which say them slowly.
 _dtype_names = {}
 
@@ -23,15 +27,16 @@ SCORE_KINDS = "FIIII"
 MASK_KINDS = "IIII"
 
 
-def typed(name, kinds):
-    """What the operation takes operands of these kinds in, and what it makes."""
-    found = _typed.get((name, kinds))
+def typed(*at):
+    """What the operation of a name takes operands of kinds in, and what it makes."""
+    found = _typed.get(at)
     if found is None:
+        name, *kinds = at
         try:
             found = OPS[name].rule(*kinds)
         except TypeError as error:
             found = str(error)
-        _typed[name, kinds] = found
+        _typed[at] = found
     return found
 
 
@@ -105,7 +110,8 @@ def _describe(tensor):
         )
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
-        if hasattr(tensor, "__tensor_flatten__"):  # such as DTensor
+        if type(tensor) is not torch.Tensor and hasattr(tensor, "__tensor_flatten__"):
+            # Such as DTensor.
             raise TypeError("it is made of other tensors; read one of these")
         if tensor.layout is not torch.strided:
             layout = str(tensor.layout).removeprefix("torch.")
@@ -142,34 +148,37 @@ class Recorder:
     operations in order. `other` is the recorder of another region of the same
     program, with which it shares captures and scalars."""
 
+    # Where a graph has symbols for numbers: the number of a value that is one, or
+    # None.
+    symbol = None
+    # The first error that the function may not go on after.
+    refused = None
+    # How many loops what is recorded now is in.
+    _depth = 0
+
     def __init__(
-        self, kinds, other=None, *, namespace=None, device=None, located=False
+        self, kinds, other=None, namespace=None, device=None, located=False
     ):
         self.kinds = list(kinds)
         self.ops = []
         self.places = []
         self._numbers = {}
         self._arguments = len(kinds)
-        self.captures = other.captures if other else []
-        self.scalars = other.scalars if other else []
-        self._by_id = other._by_id if other else {}
-        self._by_memory = other._by_memory if other else {}
-        self._slots = other._slots if other else {}
-        self._kept = other._kept if other else []
-        # What PyTorch has computed meanwhile of captured tensors, as Calls.
-        self.computed = other.computed if other else []
-        # Where a graph has symbols for numbers: the number of a value that is one,
-        # or None.
-        self.symbol = None
+        if other is None:
+            self.captures, self.scalars = [], []
+            self._by_id, self._by_memory, self._slots, self._kept = {}, {}, {}, []
+            # What PyTorch has computed meanwhile of captured tensors, as Calls.
+            self.computed = []
+        else:
+            self.captures, self.scalars = other.captures, other.scalars
+            self._by_id, self._by_memory = other._by_id, other._by_memory
+            self._slots, self._kept = other._slots, other._kept
+            self.computed = other.computed
         # The library, by its name, whose types values say that they have, and
         # the device where they say they are.
         self.namespace = namespace
         self.device = device
         self.located = located
-        # The first error that the function may not go on after.
-        self.refused = None
-        # How many loops what is recorded now is in.
-        self._depth = 0
 
     def refuse(self, error):
         """An error that counts even if something catches it, as operators of
@@ -185,20 +194,32 @@ class Recorder:
         """The number of a value that `record` computes: the name of an
         operation, and its operands."""
         number = self._numbers.get(record)
-        if number is None:
-            number = self._numbers[record] = len(self.kinds)
-            self.ops.append(record)
-            self.kinds.append(kind)
-            if self.located:
-                self.places.append(_place())
+        return self._append(record, kind) if number is None else number
+
+    def _append(self, record, kind):
+        number = self._numbers[record] = len(self.kinds)
+        self.ops.append(record)
+        self.kinds.append(kind)
+        if self.located:
+            self.places.append(_place())
         return number
 
-    def op(self, name, *operands):
-        kinds = tuple([self.kinds[n] for n in operands])
-        found = _typed.get((name, kinds)) or typed(name, kinds)
+    def op(self, *record):
+        """The same for an operation of the table."""
+        number = self._numbers.get(record)
+        if number is not None:
+            return number
+        kinds = self.kinds
+        if len(record) == 3:  # as most have
+            name, a, b = record
+            at = name, kinds[a], kinds[b]
+        else:
+            name, *operands = record
+            at = name, *[kinds[n] for n in operands]
+        found = _typed.get(at) or typed(*at)
         if type(found) is str:
             raise TraceError(f"'{name}' {found}")
-        return self.add((name, *operands), found[1])
+        return self._append(record, found[1])
 
     @contextlib.contextmanager
     def counter(self, extent):
@@ -215,7 +236,7 @@ class Recorder:
     def reduce(self, name, counter, value):
         """The number of what an operation makes of `value` for all numbers of a
         counter."""
-        kind = typed(name, (self.kinds[value],) * 2)[1]
+        kind = typed(name, self.kinds[value], self.kinds[value])[1]
         return self.add(("reduce", name, kind, counter, value), kind)
 
     # ===------------------------------------------------------------------===
@@ -291,21 +312,20 @@ class Recorder:
             raise TraceError(f"cannot read {type(tensor).__name__}: {error}") from error
         del self.computed[noted:]  # that was not the function
         name = LONG_NAMES.get(dtype, dtype)
-        if name not in _NAMES:
+        if name not in _KINDS:
             raise TraceError(
                 f"expects a captured tensor of {', '.join(LONG_NAMES)}, but got"
                 f" {dtype}"
             )
-        memory = address and (address, name, shape, strides)
-        number = self._by_memory.get(memory) if memory else None
-        if number is None:
-            number = len(self.captures)
-            padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
-            if padded and isinstance(tensor, memoryview):
-                raise TraceError("expects a captured memoryview whose last stride is 1")
+        padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
+        if padded and isinstance(tensor, memoryview):
+            raise TraceError("expects a captured memoryview whose last stride is 1")
+        count = number = len(self.captures)
+        if address:
+            memory = address, name, shape, strides
+            number = self._by_memory.setdefault(memory, count)
+        if number == count:
             self.captures.append(Capture(tensor, name, shape, padded))
-            if memory:
-                self._by_memory[memory] = number
         # Kept, as otherwise another one could get its id.
         self._by_id[id(tensor)] = number
         self._kept.append(tensor)
@@ -318,8 +338,7 @@ class Recorder:
     def load(self, tensor, indices):
         """The number of an element, by the numbers of its indices."""
         number = self.capture(tensor)
-        kind = self.captures[number].dtype
-        kind = "B" if kind == "i1" else "I" if kind.startswith("i") else "F"
+        kind = _KINDS[self.captures[number].dtype]
         return self.add(("load", number, *indices), kind)
 
     @property

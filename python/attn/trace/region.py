@@ -130,7 +130,7 @@ def _operation(e, record, values, program, names, types):
         indices = [values[n] for n in record[2:]]
         return e.load(names[record[1]], program.captures[record[1]], indices)
     operands = [values[n] for n in record[1:]]
-    wanted, _ = typed(name, tuple(_kind(x) for x in operands))
+    wanted, _ = typed(name, *map(_kind, operands))
     # Integers that were read are compared in their own type.
     if (
         name in ("eq", "ne", "lt", "le", "gt", "ge")

@@ -5,10 +5,12 @@ that it can read is (reach.py). That is looked at each time, so that nothing is
 stale. A function that may read or do anything else is traced each time.
 """
 
+import functools
+
 from .._compile import on_clear_cache
-from . import relocate, replay, trace
+from . import replay, trace, trace_as
 from .program import Program
-from .reach import Reach, Unfit
+from .reach import Reach, Unfit, is_unfit
 from .recorder import Capture
 from .replay import Replay
 
@@ -52,6 +54,8 @@ def program_of(score_mod, mask_mod, device):
     """The program that `trace` makes of these functions, with the types of
     PyTorch."""
     try:
+        if is_unfit(score_mod) or is_unfit(mask_mod):
+            raise Unfit
         reach = Reach(score_mod, mask_mod)
     except Unfit:
         return trace(score_mod, mask_mod, namespace="torch", device=device)
@@ -59,7 +63,8 @@ def program_of(score_mod, mask_mod, device):
     template = _programs.get(at)
     program = template and template.fill(reach.tensors)
     if program is not None:
-        program.relocate = relocate(score_mod, mask_mod, "torch", device)
+        again = score_mod, mask_mod, "torch", device, True
+        program.relocate = functools.partial(trace_as, *again)
         return program
     program = trace(score_mod, mask_mod, namespace="torch", device=device)
     # Two tensors that are one may be two in the next call.

@@ -19,7 +19,6 @@ _IN_PLACE = {"__setitem__", "__set__", *(f"__i{name}__" for name in _OPERATORS.s
 
 class CaptureMode(TorchFunctionMode):
     def __init__(self, recorder):
-        super().__init__()
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
