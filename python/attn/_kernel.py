@@ -57,12 +57,11 @@ class BoundCall:
         self, kernel, inputs, results, out, stream, threads, check_lists, prepared
     ):
         self._kernel = kernel
-        self._inputs = inputs
-        self._results = results
-        self._stream = stream
-        self._threads = threads
-        self._check_lists = check_lists
         self._prepared = prepared
+        prepared = prepared and prepared._handle
+        self._call = _native.Call(
+            inputs, results, stream, threads, check_lists, prepared
+        )
         self.out = out
 
     def __call__(self):
@@ -70,15 +69,7 @@ class BoundCall:
         if self._prepared is not None and self._prepared._kernel is self._kernel:
             # That was tuned since, maybe.
             handle = self._prepared._code
-        _native.run(
-            handle,
-            self._inputs,
-            self._results,
-            stream=self._stream,
-            threads=self._threads,
-            check_lists=self._check_lists,
-            prepared=self._prepared and self._prepared._handle,
-        )
+        self._call.run(handle)
         return self.out
 
 

@@ -1,12 +1,13 @@
 """The C interface (attn-c/Attn.h) through ctypes.
 
 Here are its structs and functions known, and where calls of PyTorch's tensors run
-(_places.py). `run` hands tensors to a kernel, so a device that the C interface
+(_places.py). `Call` hands tensors to a kernel, so a device that the C interface
 learns to serve needs changes in these two only: the rest of the package passes
 the device of each tensor and the stream through.
 """
 
 import ctypes
+import functools
 import json
 import os
 import sys
@@ -522,6 +523,13 @@ def _check_places(kernel, stream, *lists):
         raise Unsupported("expects no stream, as kernels for a CPU have none")
 
 
+@functools.lru_cache(maxsize=None)
+def kernel_run():
+    """attnKernelRun for arguments that have the types of C, which it does not
+    convert."""
+    return library()["attnKernelRun"]
+
+
 def run_options(stream=None, threads=0, check_lists=False, prepared=None):
     size = ctypes.sizeof(_RunOptions)
     return _RunOptions(size, threads, None, stream, bool(check_lists), 0, prepared)
@@ -559,28 +567,32 @@ def destroy_prepared(prepared):
     library().attnPreparedDestroy(prepared)
 
 
-def run(
-    kernel, inputs, results, stream=None, threads=0, check_lists=False, prepared=None
-):
-    """Runs a kernel on `Tensors`.
+class Call:
+    """A call on `Tensors`, which kernels for one device may run many times.
 
-    On a CPU the results are written when it returns. On a GPU they are when its
+    On a CPU the results are written when it has run. On a GPU they are when its
     stream, an integer or None for the default one, has come to that; with
     `check_lists` it waits for the stream and for a check of lists first.
     `prepared` is a handle that `prepare` has made with such inputs.
     """
-    _check_places(kernel, stream, inputs, results)
-    options = run_options(stream, threads, check_lists, prepared)
-    error = c_void_p()
-    check(
-        library().attnKernelRun(
-            kernel,
-            inputs.array,
-            inputs.count,
-            results.array,
-            results.count,
-            byref(options),
-            byref(error),
-        ),
-        error,
-    )
+
+    def __init__(
+        self, inputs, results, stream=None, threads=0, check_lists=False, prepared=None
+    ):
+        self._places = stream, inputs, results
+        self._is_checked = False
+        self._run = kernel_run()
+        self._arguments = (
+            *(inputs.array, c_size_t(inputs.count)),
+            *(results.array, c_size_t(results.count)),
+            byref(run_options(stream, threads, check_lists, prepared)),
+        )
+
+    def run(self, kernel):
+        if not self._is_checked:
+            _check_places(kernel, *self._places)
+            self._is_checked = True
+        error = c_void_p()
+        status = self._run(c_void_p(kernel), *self._arguments, byref(error))
+        if status:
+            check(status, error)

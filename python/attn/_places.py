@@ -59,8 +59,7 @@ class Places:
         self._count = len(inputs)
         # Those that no call has. A thread takes one for itself.
         self._frames = []
-        # One that converts no arguments, as they have their types here.
-        self._run = _native.library()["attnKernelRun"]
+        self._run = _native.kernel_run()
 
     def prepare(self, kernel, addresses, stream=None):
         """The handle of what calls with inputs at these addresses share. Those of

@@ -25,7 +25,10 @@ VERSION = tuple(int(x) for x in torch.__version__.split(".")[:2])
 
 def is_fake(tensor):
     """Whether a tensor has no contents, as where a graph is made."""
-    return isinstance(tensor, (FakeTensor, FunctionalTensor))
+    # The first is most, and soon told.
+    return type(tensor) is not torch.Tensor and isinstance(
+        tensor, (FakeTensor, FunctionalTensor)
+    )
 
 
 def is_overridden(tensors):

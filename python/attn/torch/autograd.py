@@ -9,22 +9,22 @@ NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
 
 
 class Attention(_compat.OuterFunction):
-    """`apply(kernels, query, key, value, *arguments)` returns the output and the
-    log-sum-exp; `arguments` are the tensors and numbers that the program takes.
+    """`apply(kernels, *inputs)` returns the output and the log-sum-exp; `inputs` are
+    the query, the key, the value, and the tensors and numbers that the program takes.
     Of the call, its inputs and both results are kept. Not for torch.func."""
 
     @staticmethod
-    def forward(ctx, kernels, query, key, value, *arguments):
-        output = kernels.run(query, key, value, arguments, True)
-        Attention.keep(ctx, kernels, query, key, value, arguments, output)
+    def forward(ctx, kernels, *inputs):
+        output = kernels.run(inputs, True)
+        Attention.keep(ctx, kernels, inputs, output)
         return output
 
     @staticmethod
-    def keep(ctx, kernels, query, key, value, arguments, output):
+    def keep(ctx, kernels, inputs, output):
         # Numbers are behind all tensors.
-        end = kernels.count_tensors() - 3
-        ctx.rest = kernels, arguments[end:]
-        ctx.save_for_backward(query, key, value, *arguments[:end], *output)
+        end = kernels.count_tensors()
+        ctx.rest = kernels, inputs[end:]
+        ctx.save_for_backward(*inputs[:end], *output)
 
     @staticmethod
     def backward(ctx, d_out, d_lse):
@@ -49,13 +49,13 @@ class Transformed(torch.autograd.Function):
     for the signature of `forward` at each call, it takes longer."""
 
     @staticmethod
-    def forward(kernels, query, key, value, *arguments):
-        return kernels.run(query, key, value, arguments, True)
+    def forward(kernels, *inputs):
+        return kernels.run(inputs, True)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        kernels, query, key, value, *arguments = inputs
-        Attention.keep(ctx, kernels, query, key, value, arguments, output)
+        kernels, *inputs = inputs
+        Attention.keep(ctx, kernels, inputs, output)
 
     backward = staticmethod(Attention.backward)
 

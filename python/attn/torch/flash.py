@@ -49,7 +49,7 @@ def _run(query, key, value, dropout_p, is_causal, attn_mask, scale):
     found, arguments = _prepare(
         query, key, value, dropout_p, is_causal, attn_mask, scale
     )
-    return tuple(found.run(query, key, value, arguments, True))
+    return tuple(found.run((query, key, value, *arguments), True))
 
 
 def _run_backward(

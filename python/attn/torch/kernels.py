@@ -1,8 +1,8 @@
 """Kernels of traced programs, each compiled when it is first needed, and their
 calls on tensors of PyTorch."""
 
+import array
 import copy
-import ctypes
 import math
 import os
 import secrets
@@ -161,8 +161,8 @@ class _Loaded:
                 copies[place] = layout.with_unit_stride(inputs[place])
             return self.call(copies, shared, found.results)
         if self._numbers:
-            numbers = ctypes.create_string_buffer(self._in_memory(inputs))
-            address = ctypes.addressof(numbers)
+            numbers = array.array("q", self._in_memory(inputs))
+            address, _ = numbers.buffer_info()
             for place in self._numbers:
                 addresses[place] = address
                 address += 8
@@ -349,14 +349,14 @@ class Kernels:
         if wrt:
             self.gradient(wrt)
 
-    def run(self, query, key, value, arguments, lse):
-        """The output, and the log-sum-exp or None. The output is laid out as the
-        query is."""
+    def run(self, inputs, lse):
+        """The output, and the log-sum-exp or None, of (q, k, v, arguments). The
+        output is laid out as the query is."""
         kernel = self._forward.get(lse) or self.forward(lse)
         if self._shared is not None:
-            self._check_shared(arguments)
+            self._check_shared(inputs[3:])
         run = kernel.profiled if _compat.is_profiled() else kernel.call
-        results = run((query, key, value, *arguments), self._shared)
+        results = run(inputs, self._shared)
         return tuple(results) if lse else (results[0], None)
 
     def run_gradient(self, inputs, saved, cotangents, wanted):

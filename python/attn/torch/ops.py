@@ -40,7 +40,7 @@ def _prepare(inputs, ints, floats, program, options):
 
 def _forward(inputs, ints, floats, program, options):
     found, arguments = _prepare(inputs, ints, floats, program, options)
-    return found.run(*arguments[:3], arguments[3:], True)
+    return found.run(arguments, True)
 
 
 def _backward(inputs, ints, floats, out, lse, d_out, d_lse, program, options, wanted):

@@ -72,6 +72,8 @@ class Variant:
         self._kernel_options = kernel_options
         self._options = options.read(kernel_options)
         self._bound = {}
+        # The last kind of a call, and what there is for it.
+        self._last = None, None
         self._shared = None
 
     def prepare(self):
@@ -88,6 +90,7 @@ class Variant:
         prepared = copy.copy(self)
         prepared._shared = kernels.Shared()
         prepared._bound = {}
+        prepared._last = None, None
         return prepared
 
     def __call__(self, query, key, value, *captures, return_lse=False):
@@ -97,16 +100,20 @@ class Variant:
             return self._compiled(query, key, value, captures, return_lse)
         try:
             query, key, value = frontend.cast(query, key, value)
+            shape, device = query.shape, query.device
             at = (
                 query.dtype,
-                query.device,
-                query.ndim,
-                query.shape[-1],
+                device,
+                len(shape),
+                shape[-1],
                 value.shape[-1],
-                key.shape[0] == 1 and query.shape[0] != 1,
+                key.shape[0] == 1 and shape[0] != 1,
                 *map(_kind, captures),
             )
-            bound = self._bound.get(at)
+            last, bound = self._last
+            if at != last:
+                bound = self._bound.get(at)
+                self._last = at, bound
         except (AttributeError, IndexError, KeyError, TypeError):
             # This says what is wrong, if something is.
             self._bind(query, key, value, captures)
@@ -116,7 +123,8 @@ class Variant:
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
             self._bound[at] = bound
-        if key.device != query.device or value.device != query.device:
+            self._last = at, bound
+        if key.device != device or value.device != device:
             frontend.check_tensors(query, key, value)
         for at in bound.masked:
             checks.check_mask(captures[at])

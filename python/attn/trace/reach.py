@@ -196,16 +196,6 @@ def _class_of(kind):
     return found
 
 
-def is_unfit(function):
-    """Whether it is known, of what functions like this one have been, that nothing
-    tells what it reads."""
-    if type(function) is types.FunctionType:
-        known = _names.get(id(function.__code__))
-        return known is not None and known[1] is None
-    known = _classes.get(type(function))
-    return known is not None and not known.is_plain
-
-
 class Reach:
     """What functions can read: `key`, which decides their program, and the
     `tensors` in it, in order."""
@@ -222,6 +212,11 @@ class Reach:
 
     def __init__(self, *functions):
         """Raises Unfit."""
+        # At once for an object of a class that is known to be unfit.
+        for function in functions:
+            known = _classes.get(type(function))
+            if known is not None and not known.is_plain:
+                raise Unfit
         self.key = []
         self.tensors = []
         self._seen = {}

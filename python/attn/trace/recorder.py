@@ -63,12 +63,12 @@ class Capture:
 
     __slots__ = ("dtype", "fixed", "padded", "shape", "tensor")
 
-    def __init__(self, tensor, dtype, shape, padded):
+    def __init__(self, tensor, dtype, shape, padded, fixed=None):
         self.tensor = tensor
         self.dtype = dtype
         self.shape = shape
         self.padded = padded
-        self.fixed = set()
+        self.fixed = set() if fixed is None else fixed
 
     @property
     def rank(self):
@@ -166,13 +166,13 @@ class Recorder:
         self._arguments = len(kinds)
         if other is None:
             self.captures, self.scalars = [], []
-            self._by_id, self._by_memory, self._slots, self._kept = {}, {}, {}, []
+            self._by_id, self._by_memory, self._slots = {}, {}, {}
             # What PyTorch has computed meanwhile of captured tensors, as Calls.
             self.computed = []
         else:
             self.captures, self.scalars = other.captures, other.scalars
             self._by_id, self._by_memory = other._by_id, other._by_memory
-            self._slots, self._kept = other._slots, other._kept
+            self._slots = other._slots
             self.computed = other.computed
         # The library, by its name, whose types values say that they have, and
         # the device where they say they are.
@@ -302,9 +302,9 @@ class Recorder:
 
     def capture(self, tensor):
         """The number of a tensor among the captures."""
-        number = self._by_id.get(id(tensor))
-        if number is not None:
-            return number
+        known = self._by_id.get(id(tensor))
+        if known is not None:
+            return known[0]
         noted = len(self.computed)
         try:
             dtype, shape, strides, address = _describe(tensor)
@@ -327,8 +327,7 @@ class Recorder:
         if number == count:
             self.captures.append(Capture(tensor, name, shape, padded))
         # Kept, as otherwise another one could get its id.
-        self._by_id[id(tensor)] = number
-        self._kept.append(tensor)
+        self._by_id[id(tensor)] = number, tensor
         return number
 
     def note(self, function, args, result, kwargs=None):
@@ -344,7 +343,7 @@ class Recorder:
     @property
     def is_aliased(self):
         """Whether two of the tensors that were read are the same memory."""
-        return len(self._kept) != len(self.captures)
+        return len(self._by_id) != len(self.captures)
 
     def fix(self, tensor, dim):
         """Notes that the program depends on an extent."""

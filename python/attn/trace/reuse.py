@@ -10,7 +10,7 @@ import functools
 from .._compile import on_clear_cache
 from . import replay, trace, trace_as
 from .program import Program
-from .reach import Reach, Unfit, is_unfit
+from .reach import Reach, Unfit
 from .recorder import Capture
 from .replay import Replay
 
@@ -44,9 +44,7 @@ class _Template:
             return None
         captures = []
         for tensor, (dtype, shape, padded, fixed) in zip(read, self._captures):
-            capture = Capture(tensor, dtype, shape, padded)
-            capture.fixed = fixed
-            captures.append(capture)
+            captures.append(Capture(tensor, dtype, shape, padded, fixed))
         return Program(self._score, self._mask, captures, self._scalars, self._key)
 
 
@@ -54,8 +52,6 @@ def program_of(score_mod, mask_mod, device):
     """The program that `trace` makes of these functions, with the types of
     PyTorch."""
     try:
-        if is_unfit(score_mod) or is_unfit(mask_mod):
-            raise Unfit
         reach = Reach(score_mod, mask_mod)
     except Unfit:
         return trace(score_mod, mask_mod, namespace="torch", device=device)
