@@ -87,6 +87,14 @@ static bool isScalar(Type type) {
   return vector ? vector.getRank() == 1 : isa<IntegerType, FloatType>(type);
 }
 
+/// Whether a boolean is one that was read, or several of them together: bytes.
+static bool isOfBytes(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_present<GatherOp>(op) ||
+         (isa_and_present<arith::AndIOp, arith::OrIOp>(op) &&
+          llvm::all_of(op->getOperands(), isOfBytes));
+}
+
 static void addLegality(ConversionTarget &target,
                         const TypeConverter &converter) {
   target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
@@ -98,7 +106,10 @@ static void addLegality(ConversionTarget &target,
       [&](Operation *op) {
         return llvm::all_of(op->getOperandTypes(), isScalar) &&
                llvm::all_of(op->getResultTypes(), isScalar) &&
-               !isReplacedScalarOp(op);
+               !isReplacedScalarOp(op) &&
+               !(isa<arith::AndIOp, arith::OrIOp>(op) &&
+                 op->getResult(0).getType().isInteger(1) &&
+                 isOfBytes(op->getResult(0)));
       });
   scf::populateSCFStructuralTypeConversionTarget(converter, target);
   target.addDynamicallyLegalOp<scf::ForOp>(

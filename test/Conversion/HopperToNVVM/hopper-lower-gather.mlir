@@ -20,7 +20,7 @@
 // Of an index of which nothing is known, in 64 bits. A boolean is a byte.
 // CHECK: %[[NB64:.*]] = arith.extsi %[[NB]]
 // CHECK: arith.cmpi ult, %[[ANY]], %[[NB64]]
-// CHECK: %[[BOOL:.*]] = llvm.inline_asm {{.*}} "{ mov.b16 $0, 0; @$2 ld.global.nc.u8 $0, [$1]; }", "{{=&?h}},l,b"
+// CHECK: %[[BOOL:.*]] = llvm.inline_asm {{.*}} "{ mov.b32 $0, 0; @$2 ld.global.nc.u8 $0, [$1]; }", "{{=&?r}},l,b"
 
 // CHECK: arith.cmpi ult, %[[X]], %[[NC]]
 // CHECK: llvm.inline_asm {{.*}} "{ mov.b64 $0, 0; @$2 ld.global.nc.b64 $0, [$1]; }", "{{=&?l}},l,b"
@@ -54,6 +54,36 @@ gpu.module @m {
       %i = hopper.iota : vector<1x64xindex>
       %4 = attn.gather %a[%x, %i] mask %p : memref<4x?xf32, strided<[?, 1]>>, (index, vector<1x64xindex>), i1 -> vector<1x64xf32>
     }
+    gpu.return
+  }
+}
+
+// Booleans that were read are together what their bytes are; with a condition
+// they are booleans.
+// CHECK-LABEL: llvm.func @booleans(
+// CHECK: %[[A:.*]] = llvm.inline_asm {{.*}}ld.global.nc.u8
+// CHECK: %[[B:.*]] = llvm.inline_asm {{.*}}ld.global.nc.u8
+// CHECK: %[[AND:.*]] = arith.andi %[[A]], %[[B]] : i32
+// CHECK: %[[C:.*]] = llvm.inline_asm {{.*}}ld.global.nc.u8
+// CHECK: %[[OR:.*]] = arith.ori %[[AND]], %[[C]] : i32
+// CHECK: %[[BIT:.*]] = arith.trunci %[[OR]] : i32 to i1
+// CHECK: arith.andi %[[BIT]], %{{.*}} : i1
+gpu.module @bytes {
+  gpu.func @booleans(%b: memref<?xi1, strided<[1]>> {hopper.operand = 4 : i64},
+      %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
+      %p: i1 {hopper.operand = 7 : i64},
+      %y: index {hopper.operand = 1 : i64, hopper.dim = 0 : i64},
+      %z: index {hopper.operand = 2 : i64, hopper.dim = 0 : i64},
+      %d: memref<?xi1, strided<[1]>> {hopper.operand = 6 : i64}) kernel
+      attributes {hopper.elements = 6 : i64, hopper.threads = 128 : i64} {
+    %c0 = arith.constant 0 : index
+    %0 = attn.gather %b[%x] mask %p : memref<?xi1, strided<[1]>>, (index), i1 -> i1
+    %1 = attn.gather %b[%y] mask %p : memref<?xi1, strided<[1]>>, (index), i1 -> i1
+    %2 = arith.andi %0, %1 : i1
+    %3 = attn.gather %b[%z] mask %p : memref<?xi1, strided<[1]>>, (index), i1 -> i1
+    %4 = arith.ori %2, %3 : i1
+    %5 = arith.andi %4, %p : i1
+    memref.store %5, %d[%c0] : memref<?xi1, strided<[1]>>
     gpu.return
   }
 }

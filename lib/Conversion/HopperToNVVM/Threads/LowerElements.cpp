@@ -115,6 +115,24 @@ static FailureOr<Elements> lowerElementwise(Operation *op,
   });
 }
 
+/// Booleans that were read are together what their bytes are. One instruction
+/// does it for three of them, and predicates, of which a thread has few, are
+/// not needed before the end.
+template <typename OpT>
+static FailureOr<Elements> lowerBytes(OpT op, Operands<OpT> in,
+                                      ThreadBuilder &b) {
+  if (!getElementTypeOrSelf(op.getType()).isInteger(1))
+    return failure();
+  for (ValueRange operand : {in.getLhs(), in.getRhs()})
+    for (Value element : operand)
+      if (!b.kernel.facts.bytes.contains(element))
+        return failure();
+  return mapElements({in.getLhs(), in.getRhs()}, [&](ValueRange own) {
+    return b.toBool(OpT::create(b, b.kernel.facts.bytes.lookup(own[0]),
+                                b.kernel.facts.bytes.lookup(own[1])));
+  });
+}
+
 /// Of anything but indices, also of tiles.
 static FailureOr<Elements> lowerSelect(arith::SelectOp op,
                                        Operands<arith::SelectOp> in,
@@ -199,6 +217,8 @@ void mlir::attn::populateElementwisePatterns(ThreadPatterns &patterns) {
   patterns.add(lowerBroadcast);
   // In front of that for any operation.
   patterns.add(lowerSelect, /*benefit=*/2);
+  patterns.add(lowerBytes<arith::AndIOp>, /*benefit=*/2);
+  patterns.add(lowerBytes<arith::OrIOp>, /*benefit=*/2);
   patterns.add(lowerMultiplication, /*benefit=*/3);
   patterns.add(lowerExtension, /*benefit=*/3);
   patterns.add(lowerRounding, /*benefit=*/3);

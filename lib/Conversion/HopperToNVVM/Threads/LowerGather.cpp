@@ -22,12 +22,12 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
   Type element = getElementTypeOrSelf(op.getType());
   bool isIndex = element.isIndex(), isBool = element.isInteger(1);
   unsigned bits = isIndex ? 64 : isBool ? 8 : element.getIntOrFloatBitWidth();
-  Type loadType = b.getIntegerType(std::max(bits, 16u));
-  StringRef letter = bits == 64 ? "l" : bits == 32 ? "r" : "h";
+  // A byte comes with zeros above, so that a register of 32 bits needs no more.
+  unsigned loadBits = bits == 8 ? 32 : bits;
+  Type loadType = b.getIntegerType(loadBits);
+  StringRef letter = loadBits == 64 ? "l" : loadBits == 32 ? "r" : "h";
   std::string suffix = bits == 8 ? "u8" : ("b" + Twine(bits)).str();
-  std::string move = bits == 64   ? "mov.b64"
-                     : bits == 32 ? "mov.b32"
-                                  : "mov.b16";
+  std::string move = ("mov.b" + Twine(loadBits)).str();
   // Not read unless the predicate holds.
   std::string text = ("{ " + Twine(move) + " $0, 0; @$2 ld.global.nc." +
                       suffix + " $0, [$1]; }")
@@ -68,7 +68,7 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
     if (isPacked)
       loaded = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
     else if (isBool)
-      loaded = arith::TruncIOp::create(b, b.getI1Type(), loaded);
+      loaded = b.toBool(loaded);
     else if (bits == 8)
       loaded = arith::TruncIOp::create(b, element, loaded);
     else if (isa<FloatType>(element))

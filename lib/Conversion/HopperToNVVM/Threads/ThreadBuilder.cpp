@@ -116,6 +116,12 @@ SmallVector<Value> ThreadBuilder::asmOp(StringRef text, StringRef constraints,
   return list;
 }
 
+Value ThreadBuilder::toBool(Value byte) {
+  Value value = arith::TruncIOp::create(*this, getI1Type(), byte);
+  kernel.facts.bytes[value] = byte;
+  return value;
+}
+
 Value ThreadBuilder::testBit(Value word, int64_t bit) {
   // LLVM would make it a shift by the constant and a test of bit 0, and the
   // assembler keeps both.

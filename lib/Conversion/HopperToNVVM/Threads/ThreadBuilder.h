@@ -69,6 +69,8 @@ struct ThreadFacts {
   DenseMap<Value, IndexElement> sums;
   DenseMap<Value, FloatSum> floatSums;
   DenseMap<Value, Limits> limits;
+  /// Of booleans, the i32 whose lowest bit they are.
+  DenseMap<Value, Value> bytes;
   /// What bases of positions may be.
   DenseMap<Value, Interval> bases;
   /// What uses compute again by themselves, from what it is made of.
@@ -211,6 +213,8 @@ public:
   /// Instructions that do more than compute their results.
   SmallVector<Value> asmOp(StringRef text, StringRef constraints,
                            ValueRange operands, TypeRange results);
+  /// The boolean that is the lowest bit of an i32, of which this is noted.
+  Value toBool(Value byte);
   /// Whether a bit of a word is set.
   Value testBit(Value word, int64_t bit);
   /// Two floats of 16 bits in one register, the first in the lower half.
