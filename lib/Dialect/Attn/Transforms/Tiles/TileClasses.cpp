@@ -29,10 +29,11 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   } else if (over) {
     // The threads of a warp share out the keys of a tile.
     constexpr int64_t threads = 32, most = 4;
-    std::optional<int64_t> keysAtOnce;
+    std::optional<SharedTile> shared;
     if (questions.schedule.hasSingleKeyLoop())
-      keysAtOnce = std::clamp<int64_t>(questions.numKeys / threads, 1, most);
-    answer = emitRangeOver(builder, over, values, keysAtOnce);
+      shared = {std::clamp<int64_t>(questions.numKeys / threads, 1, most),
+                numRows};
+    answer = emitRangeOver(builder, over, values, shared);
   } else {
     auto get = [&](OperandRange indices) {
       return llvm::map_to_vector(
