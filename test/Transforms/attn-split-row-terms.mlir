@@ -121,14 +121,12 @@ func.func @causal(%q: !q, %acc: !q, %max: !r, %sum: !r, %c: tensor<?xi1>) -> (!q
 !q = tensor<2x4x?x8xf32>
 !r = tensor<2x4x?xf32>
 
-// Factors of the row go, divisors too; those of the key and constants stay, as
-// do those of a sum.
+// Factors of the row go, divisors too; constants stay, as do those of a sum, and
+// those beside a factor of the key.
 // CHECK-LABEL: func.func @factors
-// CHECK:         score(%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[J:.*]], %[[A:.*]]) {
-// CHECK-DAG:       %[[KEY:.*]] = tensor.extract %[[A]][%[[J]]]
-// CHECK:           %[[Y0:.*]] = arith.mulf %[[S]], %{{.*}} : f32
-// CHECK:           %[[Y1:.*]] = arith.mulf %[[KEY]], %[[Y0]]
-// CHECK-NEXT:      attn.yield %[[Y1]]
+// CHECK:         score(%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK:           %[[Y:.*]] = arith.mulf %[[S]], %{{.*}} : f32
+// CHECK-NEXT:      attn.yield %[[Y]]
 // CHECK:         rows(%{{.*}}, %[[H:.*]], %[[I:.*]], %[[A:.*]]) {
 // CHECK-DAG:       %[[HEAD:.*]] = tensor.extract %[[A]][%[[H]]]
 // CHECK-DAG:       %[[ROW:.*]] = tensor.extract %[[A]][%[[I]]]
@@ -137,7 +135,7 @@ func.func @causal(%q: !q, %acc: !q, %max: !r, %sum: !r, %c: tensor<?xi1>) -> (!q
 // CHECK:           %[[FACTOR:.*]] = arith.mulf %[[HEAD]], %[[INVERSE]]
 // CHECK:           attn.yield %{{.*}}, %{{.*}}, %[[FACTOR]]
 // CHECK-NOT:     rows(
-func.func @factors(%q: !q, %acc: !q, %max: !r, %sum: !r, %a: tensor<?xf32>) -> (!q, !q) {
+func.func @factors(%q: !q, %acc: !q, %max: !r, %sum: !r, %a: tensor<?xf32>) -> (!q, !q, !q) {
   %zero = arith.constant 0.0 : f32
   %none = arith.constant 0xFF800000 : f32
   %acc0 = linalg.fill ins(%zero : f32) outs(%acc : !q) -> !q
@@ -149,12 +147,10 @@ func.func @factors(%q: !q, %acc: !q, %max: !r, %sum: !r, %a: tensor<?xf32>) -> (
         %two = arith.constant 2.0 : f32
         %row = tensor.extract %t[%i] : tensor<?xf32>
         %head = tensor.extract %t[%h] : tensor<?xf32>
-        %key = tensor.extract %t[%j] : tensor<?xf32>
         %0 = arith.mulf %s, %head : f32
         %1 = arith.mulf %0, %two : f32
-        %2 = arith.mulf %key, %1 : f32
-        %3 = arith.divf %2, %row : f32
-        attn.yield %3 : f32
+        %2 = arith.divf %1, %row : f32
+        attn.yield %2 : f32
       }
   %u:3 = attn.online_attention scale 1.0 ins(%q, %q, %q : !q, !q, !q) captures(%a : tensor<?xf32>)
       outs(%acc0, %max0, %sum0 : !q, !r, !r)
@@ -165,7 +161,16 @@ func.func @factors(%q: !q, %acc: !q, %max: !r, %sum: !r, %a: tensor<?xf32>) -> (
         %1 = arith.mulf %0, %head : f32
         attn.yield %1 : f32
       }
-  return %s#0, %u#0 : !q, !q
+  %v:3 = attn.online_attention scale 1.0 ins(%q, %q, %q : !q, !q, !q) captures(%a : tensor<?xf32>)
+      outs(%acc0, %max0, %sum0 : !q, !r, !r)
+      score(%s_, %b, %h, %i, %j, %t) {
+        %head = tensor.extract %t[%h] : tensor<?xf32>
+        %key = tensor.extract %t[%j] : tensor<?xf32>
+        %0 = arith.mulf %s_, %head : f32
+        %1 = arith.mulf %0, %key : f32
+        attn.yield %1 : f32
+      }
+  return %s#0, %u#0, %v#0 : !q, !q, !q
 }
 
 // -----

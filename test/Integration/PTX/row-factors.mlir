@@ -1,6 +1,6 @@
 // Factors of all scores of a row: their signs go to the queries, their
 // magnitudes into the exponent. Some are negative, 0 or NaN; heads in one tile,
-// parts of keys, queries in registers, a factor of the key beside that of the row.
+// parts of keys, queries in registers.
 
 // REQUIRES: numpy
 // UNSUPPORTED: sanitizer
@@ -9,7 +9,7 @@
 // IR: hopper.step "negate_q"
 // IR: hopper.negate_rows
 // IR: hopper.step "hold_factors"
-// IR: hopper.softmax_step %{{.*}} factors %{{.*}} factor 0.18
+// IR: hopper.softmax_step %{{.*}} factors %{{.*}} factor 1.0
 
 // DEFINE: %{run} = %python %S/Inputs/run_kernel.py %s
 // DEFINE: %{heads} = %{run} --entry=heads --arg=q=randn:1x4x200x64 --arg=k=randn:1x2x150x64 --arg=a=randn:4
@@ -54,8 +54,8 @@ func.func @heads(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %a: !v {att
   return %o, %lse : !q, !r
 }
 
-// A factor of each row and of each key, and a number that is added; some factors
-// are NaN, also of rows that have no key.
+// A factor of each row, and a number that is added; some factors are NaN, also of
+// rows that have no key.
 func.func @rows(%q: !p {attn.name = "q"}, %k: !p {attn.name = "k"}, %a: !v {attn.name = "a"}, %c: !v {attn.name = "c"}, %w: tensor<?xi32> {attn.name = "w"}) -> (!p {attn.name = "o"}, !r {attn.name = "lse"}) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -73,7 +73,7 @@ func.func @rows(%q: !p {attn.name = "q"}, %k: !p {attn.name = "k"}, %a: !v {attn
         %is1 = arith.cmpi sle, %kind, %one : i32
         %x0 = tensor.extract %t[%i] : !v
         %x = arith.select %is1, %nan, %x0 : f32
-        %z = tensor.extract %u[%j] : !v
+        %z = tensor.extract %u[%i] : !v
         %y0 = arith.mulf %s, %x : f32
         %y1 = arith.mulf %z, %y0 : f32
         %y = arith.addf %y1, %x0 : f32

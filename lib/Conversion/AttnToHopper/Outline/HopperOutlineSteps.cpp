@@ -147,7 +147,8 @@ LogicalResult Outliner::emitQueries() {
   return success();
 }
 
-/// What the scores of each of the 64 rows of a warpgroup are multiplied by.
+/// What the scores of each of the 64 rows of a warpgroup are multiplied by,
+/// with the constant, so that it takes no register of its own in the loop.
 LogicalResult Outliner::emitFactors() {
   if (!softmax || !softmax.getFactors())
     return success();
@@ -159,7 +160,10 @@ LogicalResult Outliner::emitFactors() {
   values->restore(std::move(saved));
   if (failed(own))
     return failure();
-  hopper::EndOp::create(builder, loc, *own);
+  Value all = arith::MulFOp::create(
+      builder, loc, *own,
+      splat(own->getType(), softmax.getFactor().convertToDouble()));
+  hopper::EndOp::create(builder, loc, all);
   builder.setInsertionPointAfter(step);
   factors = step.getResult(0);
   return success();
@@ -258,7 +262,7 @@ Outliner::emitMask(Value scores, Value full,
 LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
   auto mask = step.getScores().getDefiningOp<MaskTileOp>();
   Value scores = mask ? mask.getScores() : step.getScores();
-  double factor = step.getFactor().convertToDouble();
+  double factor = factors ? 1 : step.getFactor().convertToDouble();
   FailureOr<Value> value, offset = Value();
   if (affine && affine.getResult() == scores) {
     factor *= affine.getFactor().convertToDouble();

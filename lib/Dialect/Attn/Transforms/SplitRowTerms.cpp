@@ -115,8 +115,9 @@ void RowTerms::takeAddends() {
   }
 }
 
-/// Factors of a score that is its argument times what does not depend on it.
-/// Constants stay: they are a part of the scale.
+/// Factors of a score that is its argument times what depends on the row alone.
+/// Constants stay: they are a part of the scale. Beside a factor of the key,
+/// which is multiplied with each pair anyway, registers matter more.
 void RowTerms::takeFactors() {
   Region &score = op.getScore();
   // Lists are computed with by programs that have no factors for rows.
@@ -136,7 +137,7 @@ void RowTerms::takeFactors() {
     OpOperand *rest = &op->getOpOperand(0), *factor = &op->getOpOperand(1);
     if (isa<arith::MulFOp>(op) && dependsOn(score, factor->get(), {product}))
       std::swap(rest, factor);
-    if (dependsOn(score, factor->get(), {product}))
+    if (dependsOn(score, factor->get(), {product, key}))
       return;
     multiples.push_back({use, rest, factor});
     use = rest;
@@ -145,7 +146,7 @@ void RowTerms::takeFactors() {
     return;
   for (Multiple &multiple : llvm::reverse(multiples)) {
     Value factor = multiple.factor->get();
-    if (dependsOn(score, factor, {key}) || matchPattern(factor, m_Constant()))
+    if (matchPattern(factor, m_Constant()))
       continue;
     Operation *op = multiple.factor->getOwner();
     factors.push_back({factor, isa<arith::DivFOp>(op)});

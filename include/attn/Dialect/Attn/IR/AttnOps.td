@@ -213,7 +213,6 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     The optional `rows` region says what holds for all keys of a row. Its arguments are `b`, `h`, `i`, then one for each capture; it
     yields `added`, `allowed` and `factor`: each score `s` of the row, as `score` yields it, becomes `factor * s + added`, and
     a key is masked unless `allowed` and `mask` hold. The numbers are f32 (f64 for f64 inputs), of any sign, infinite or NaN; `allowed` is an i1.
-    With a factor, `score` yields its argument times what does not depend on it.
     The state in `outs` is the neutral one, or another with acc = 0 and sum = 0.
     `attn-split-row-terms` takes it out of the other regions.
 

@@ -227,7 +227,7 @@ def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
     for the end of the row, where they cost an operation for each row, not for each pair. A number that each score of a row is
     multiplied by is a factor of the exponent, which has one anyway. This pass moves all three to the `rows` region of
     `attn.online_attention`: of a score, what is added to it or subtracted and depends neither on the key nor on the score, and,
-    where the rest is the product times what does not depend on it, such factors and divisors that are no constants; of a
+    where the score is the product times such numbers, the factors and divisors that are no constants; of a
     mask, such conditions of a conjunction. Terms of a sum that is added as a whole stay, as `a[i]` in `s + (a[i] - c[j])`: they
     may be large, and cancel. Factors stay under lists of keys.
 
