@@ -3,6 +3,7 @@
 #include "attn/Analysis/KeyBias.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -114,13 +115,14 @@ Degree KeyForm::getDegree(Value value) {
   return value == product ? Degree::Other : computeDegree(value);
 }
 
+/// Of integers that hold all positions.
+static bool isWide(Value value) {
+  Type type = value.getType();
+  return type.isIndex() || type.isInteger(32) || type.isInteger(64);
+}
+
 /// That of a value that depends on the key.
 Degree KeyForm::computeDegree(Value value) {
-  // Integers that hold all positions.
-  auto isWide = [&](Value value) {
-    Type type = value.getType();
-    return type.isIndex() || type.isInteger(32) || type.isInteger(64);
-  };
   auto get = [&](Value operand, bool isExact) {
     return isExact ? getDegree(operand) : Degree::Other;
   };
@@ -130,10 +132,11 @@ Degree KeyForm::computeDegree(Value value) {
         return std::max(get(op->getOperand(0), isWide(value)),
                         get(op->getOperand(1), isWide(value)));
       })
-      .Case<arith::IndexCastOp, arith::ExtSIOp>([&](Operation *op) {
-        Value source = op->getOperand(0);
-        return get(source, isWide(value) && isWide(source));
-      })
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(
+          [&](Operation *op) {
+            Value source = op->getOperand(0);
+            return get(source, isWide(value) && isWide(source));
+          })
       .Case([&](arith::SIToFPOp op) {
         return get(op.getIn(), isFloat && isWide(op.getIn()));
       })
@@ -142,6 +145,18 @@ Degree KeyForm::computeDegree(Value value) {
                         get(op->getOperand(1), isFloat));
       })
       .Case([&](arith::NegFOp op) { return get(op.getOperand(), isFloat); })
+      .Case([&](arith::ExtFOp op) { return get(op.getIn(), isFloat); })
+      .Case([&](tensor::ExtractOp op) {
+        // Of a table of which every key has another element, no tile has a
+        // piece.
+        bool isOfPieces = llvm::any_of(
+            op.getIndices(), [&](Value index) { return canBeFlat(index); });
+        return isOfPieces && llvm::all_of(
+                                 op.getIndices(),
+                                 [&](Value index) { return isMonotone(index); })
+                   ? Degree::Piecewise
+                   : Degree::Other;
+      })
       .Case<math::AbsIOp, math::AbsFOp, arith::MinSIOp, arith::MaxSIOp,
             arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
             arith::MaxNumFOp>([&](Operation *op) {
@@ -160,6 +175,74 @@ Degree KeyForm::computeDegree(Value value) {
         return get(op.getLhs(), isFloat && !dependsOnKey(op.getRhs()));
       })
       .Default(Degree::Other);
+}
+
+/// Whether a value grows with the key or falls, between keys at which the
+/// operand of an absolute value is 0, or the condition of a choice changes: so
+/// if it is the same for two keys, it is for all between them.
+bool KeyForm::isMonotone(Value value) {
+  if (getDegree(value) <= Degree::Affine)
+    return true;
+  if (value == product)
+    return false;
+  auto [it, isFirst] = monotone.try_emplace(value, false);
+  if (!isFirst)
+    return it->second;
+  bool result = computeIsMonotone(value);
+  return monotone[value] = result;
+}
+
+bool KeyForm::computeIsMonotone(Value value) {
+  // Of two operands, the one that depends on the key.
+  auto isOne = [&](Operation *op) {
+    Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+    return dependsOnKey(lhs) ? !dependsOnKey(rhs) && isMonotone(lhs)
+                             : isMonotone(rhs);
+  };
+  auto isFirst = [&](Operation *op) {
+    return !dependsOnKey(op->getOperand(1)) && isMonotone(op->getOperand(0));
+  };
+  return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::SIToFPOp,
+            arith::FPToSIOp, arith::ExtFOp, arith::TruncFOp, arith::NegFOp,
+            math::AbsIOp, math::AbsFOp, math::LogOp, math::Log2Op,
+            math::Log1pOp, math::ExpOp, math::Exp2Op, math::SqrtOp,
+            math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+            math::TruncOp, math::TanhOp>(
+          [&](Operation *op) { return isMonotone(op->getOperand(0)); })
+      .Case([&](arith::TruncIOp op) {
+        return isWide(value) && isMonotone(op.getIn());
+      })
+      .Case<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::AddFOp,
+            arith::SubFOp, arith::MulFOp, arith::MinSIOp, arith::MaxSIOp,
+            arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
+            arith::MaxNumFOp>(isOne)
+      .Case<arith::DivFOp, arith::DivSIOp, arith::FloorDivSIOp,
+            arith::CeilDivSIOp>(isFirst)
+      .Case<arith::CmpIOp, arith::CmpFOp>([&](Operation *op) {
+        auto integers = dyn_cast<arith::CmpIOp>(op);
+        return isOne(op) && (!integers || integers.getPredicate() <=
+                                              arith::CmpIPredicate::sge);
+      })
+      .Case([&](arith::SelectOp op) {
+        return llvm::all_of(op->getOperands(),
+                            [&](Value operand) { return isMonotone(operand); });
+      })
+      .Default(false);
+}
+
+/// Whether such a value is the same for all keys beyond some.
+bool KeyForm::canBeFlat(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isConstant(value) || getDegree(value) == Degree::Affine)
+    return false;
+  if (isa<arith::MinSIOp, arith::MaxSIOp, arith::MinimumFOp, arith::MaximumFOp,
+          arith::MinNumFOp, arith::MaxNumFOp, arith::SelectOp>(op) &&
+      llvm::any_of(op->getOperands(),
+                   [&](Value operand) { return isConstant(operand); }))
+    return true;
+  return llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return canBeFlat(operand); });
 }
 
 std::optional<KeyBias> mlir::attn::getKeyBias(AttentionLikeOpInterface op) {

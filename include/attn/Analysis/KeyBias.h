@@ -3,7 +3,8 @@
 // Scores `factor * product + bias`, where the bias of a query is a slope times
 // the position of the key, and something that does not depend on the key. Such
 // a bias may be made of pieces, which are affine between some keys, as the
-// absolute value of a distance is.
+// absolute value of a distance is, or an element of a table for distances, of
+// which all beyond some share one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,8 @@ public:
     /// A sum of that and of a multiple of the key.
     Affine,
     /// That between keys at which an absolute value is that of 0, or operands
-    /// of a minimum or maximum are equal.
+    /// of a minimum or maximum are equal, or an element of a table is another
+    /// one.
     Piecewise,
     Other
   };
@@ -44,6 +46,7 @@ public:
   explicit KeyForm(Region &score);
 
   Degree getDegree(Value value);
+  bool isConstant(Value value) { return getDegree(value) == Degree::Constant; }
   /// What the region yields, with a bias that is affine in the key, or made of
   /// such pieces, and not constant.
   std::optional<KeyBias> match();
@@ -52,10 +55,13 @@ private:
   std::optional<KeyBias> split(Value scores);
   Degree computeDegree(Value value);
   bool dependsOnKey(Value value);
+  bool isMonotone(Value value);
+  bool computeIsMonotone(Value value);
+  bool canBeFlat(Value value);
 
   Region &region;
   Value product, key;
-  llvm::DenseMap<Value, bool> dependent;
+  llvm::DenseMap<Value, bool> dependent, monotone;
 };
 
 /// The bias of the scores of an attention that is affine in the key, or made of

@@ -23,6 +23,7 @@
 
 #include "HopperOutliner.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -117,6 +118,9 @@ FailureOr<HeldSlopes> Outliner::computeSlopes() {
 LogicalResult Outliner::emitSlopes() {
   if (!affine)
     return success();
+  // A bias that is the same for all keys of a block needs no product.
+  if (affine.getWhere() && matchPattern(affine.getSlope(), m_AnyZeroFloat()))
+    return success();
   Type element = blocks.begin()->second.elementType;
   int64_t tileN = loop.getStep();
   iotaTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
@@ -150,6 +154,8 @@ LogicalResult Outliner::takeSlopes() {
 
 /// Last, as sums of large numbers lose more.
 Value Outliner::addBias(Value product) {
+  if (!iotaTile)
+    return product;
   return hopper::DotOp::create(builder, loc, product.getType(), held.slopes,
                                iotaTile, product, /*rhs_transposed=*/false);
 }

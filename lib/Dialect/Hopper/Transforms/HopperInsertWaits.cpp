@@ -1,6 +1,7 @@
 //===- HopperInsertWaits.cpp - Products become asynchronous ---------------===//
 
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -208,10 +209,21 @@ void WaitInserter::postpone(ReleaseOp release) {
     last->releases.push_back(release);
 }
 
+/// Whether the condition of a branch is found out behind the start of a
+/// product: from what another one has given since.
+static bool isFoundOutBehind(AnyOp any, Operation *start) {
+  BackwardSliceOptions options;
+  options.filter = [&](Operation *op) {
+    return op->getBlock() == start->getBlock() && start->isBeforeInBlock(op);
+  };
+  SetVector<Operation *> slice;
+  return succeeded(getBackwardSlice(any.getOperation(), &slice, options)) &&
+         llvm::any_of(slice, llvm::IsaPred<WaitOp>);
+}
+
 /// A branch that is rarely taken waits for itself: its result may be pending
-/// where it is not taken. It is on something that is found out behind the start
-/// of the product; ptxas follows no product through a branch on what was known
-/// before.
+/// where it is not taken. A branch on anything else could be in front of the
+/// product, and ptxas follows no product through it.
 LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
   auto any = branch.getCondition().getDefiningOp<AnyOp>();
   bool isRare = any && any->getBlock() == branch->getBlock();
@@ -235,8 +247,8 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
     }
     if (!isUsed)
       continue;
-    bool isKnownBefore = any->isBeforeInBlock(group.pending.getDefiningOp());
-    if (!kept || isUsedInElse || isKnownBefore) {
+    if (!kept || isUsedInElse ||
+        !isFoundOutBehind(any, group.pending.getDefiningOp())) {
       rewriter.setInsertionPoint(branch);
       wait(group);
       number = -1;

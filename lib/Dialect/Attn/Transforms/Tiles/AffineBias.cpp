@@ -9,8 +9,10 @@
 
 #include "AffineBias.h"
 #include "RegionSlice.h"
+#include "TileOps.h"
 #include "TileScores.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -46,43 +48,71 @@ static TileValue emitBinary(OpBuilder &builder, Location loc,
   return {builder.create(state)->getResult(0), kind};
 }
 
+/// Whether the second operand is above the first one, or 0 above the only one.
+TileValue AffineBias::emitSign(OpBuilder &builder, RegionVectorizer &values,
+                               Operation *piece) {
+  Location loc = op.getLoc();
+  Type type = piece->getOperand(0).getType();
+  TileValue a = values.get(piece->getOperand(0)), b;
+  if (piece->getNumOperands() == 1)
+    b = {arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type))};
+  else
+    b = values.get(piece->getOperand(1));
+  TileKind kind = join(a.kind, b.kind);
+  Value lhs = values.broadcast(a, kind), rhs = values.broadcast(b, kind);
+  if (isa<FloatType>(type))
+    return {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, lhs,
+                                  rhs),
+            kind};
+  return {
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lhs, rhs),
+      kind};
+}
+
+/// The bias is affine where these are the same for the first and the last key,
+/// too.
+void AffineBias::requireSame(OpBuilder &builder, Ends &ends, TileValue first,
+                             TileValue last) {
+  Location loc = op.getLoc();
+  RegionVectorizer &values = ends.first;
+  TileKind kind = join(first.kind, last.kind);
+  TileValue isSame = {arith::CmpIOp::create(builder, loc,
+                                            arith::CmpIPredicate::eq,
+                                            values.broadcast(first, kind),
+                                            values.broadcast(last, kind)),
+                      kind};
+  ends.where = ends.where.value ? emitBinary(builder, loc, values,
+                                             arith::AndIOp::getOperationName(),
+                                             ends.where, isSame)
+                                : isSame;
+}
+
+/// The same for all that a value is chosen by, in front of it.
+void AffineBias::requirePieces(OpBuilder &builder, Ends &ends, Value value,
+                               llvm::SmallPtrSetImpl<Operation *> &known) {
+  Operation *inner = value.getDefiningOp();
+  if (!inner || form.isConstant(value) || !known.insert(inner).second)
+    return;
+  if (isa<math::AbsIOp, math::AbsFOp>(inner))
+    requireSame(builder, ends, emitSign(builder, ends.first, inner),
+                emitSign(builder, *ends.last, inner));
+  else if (auto select = dyn_cast<arith::SelectOp>(inner);
+           select && !form.isConstant(select.getCondition()))
+    requireSame(builder, ends, ends.first.get(select.getCondition()),
+                ends.last->get(select.getCondition()));
+  for (Value operand : inner->getOperands())
+    requirePieces(builder, ends, operand, known);
+}
+
 /// The operand that such an operation gives a multiple of, and that multiple:
 /// of an absolute value, the sign, and of others one of the two.
 TileValue AffineBias::emitPieceSlope(OpBuilder &builder, Ends &ends,
                                      Operation *piece) {
   Location loc = op.getLoc();
-  bool isFloat = isa<FloatType>(piece->getResult(0).getType());
   bool isAbs = piece->getNumOperands() == 1;
-  // Whether the second operand is above the first one, or 0.
-  auto isAbove = [&](RegionVectorizer &values) -> TileValue {
-    TileValue a = values.get(piece->getOperand(0)), b;
-    if (isAbs)
-      b = {arith::ConstantOp::create(
-          builder, loc, builder.getZeroAttr(piece->getOperand(0).getType()))};
-    else
-      b = values.get(piece->getOperand(1));
-    TileKind kind = join(a.kind, b.kind);
-    Value lhs = values.broadcast(a, kind), rhs = values.broadcast(b, kind);
-    if (isFloat)
-      return {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT,
-                                    lhs, rhs),
-              kind};
-    return {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lhs,
-                                  rhs),
-            kind};
-  };
   RegionVectorizer &values = ends.first;
-  TileValue first = isAbove(values), last = isAbove(*ends.last);
-  TileValue differs = emitBinary(
-      builder, loc, values, arith::XOrIOp::getOperationName(), first, last);
-  Value yes =
-      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
-  TileValue isSame = emitBinary(
-      builder, loc, values, arith::XOrIOp::getOperationName(), differs, {yes});
-  ends.where = ends.where.value ? emitBinary(builder, loc, values,
-                                             arith::AndIOp::getOperationName(),
-                                             ends.where, isSame)
-                                : isSame;
+  TileValue first = emitSign(builder, values, piece);
+  requireSame(builder, ends, first, emitSign(builder, *ends.last, piece));
   auto getSlope = [&](unsigned number) -> TileValue {
     TileValue slope = emitSlope(builder, ends, piece->getOperand(number));
     if (!slope.value)
@@ -107,9 +137,7 @@ TileValue AffineBias::emitPieceSlope(OpBuilder &builder, Ends &ends,
 /// What a value of the region grows by from key to key, in f32; null for 0.
 TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
   Location loc = op.getLoc();
-  auto isConstant = [&](Value value) {
-    return form.getDegree(value) == KeyForm::Degree::Constant;
-  };
+  auto isConstant = [&](Value value) { return form.isConstant(value); };
   if (isConstant(value))
     return {};
   Operation *inner = value.getDefiningOp();
@@ -121,10 +149,23 @@ TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
           arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
           arith::MaxNumFOp>(inner))
     return emitPieceSlope(builder, ends, inner);
+  // One element of a table, where the index is the same for all keys.
+  if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
+    llvm::SmallPtrSet<Operation *, 8> known;
+    for (Value index : extract.getIndices()) {
+      if (isConstant(index))
+        continue;
+      requireSame(builder, ends, ends.first.get(index), ends.last->get(index));
+      requirePieces(builder, ends, index, known);
+    }
+    return {};
+  }
   RegionVectorizer &values = ends.first;
   if (isa<arith::MulFOp, arith::DivFOp>(inner)) {
     bool isSwapped = isConstant(inner->getOperand(0));
     TileValue slope = emitSlope(builder, ends, inner->getOperand(isSwapped));
+    if (!slope.value)
+      return {};
     return emitBinary(builder, loc, values, inner->getName().getStringRef(),
                       slope, values.get(inner->getOperand(!isSwapped)));
   }
@@ -134,7 +175,7 @@ TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
   bool isNegated = isa<arith::NegFOp, arith::SubIOp, arith::SubFOp>(inner);
   TileValue slope = emitSlope(builder, ends, inner->getOperand(0));
   if (inner->getNumOperands() == 1)
-    return isNegated ? negate(slope) : slope;
+    return isNegated && slope.value ? negate(slope) : slope;
   TileValue other = emitSlope(builder, ends, inner->getOperand(1));
   if (!other.value)
     return slope;
@@ -163,10 +204,15 @@ Value AffineBias::sumTerms(OpBuilder &builder, RegionVectorizer &values,
   return sum;
 }
 
-/// Of all terms, and 0 where none grows.
+/// Of all terms.
 Value AffineBias::sumSlopes(OpBuilder &builder, Ends &ends) {
-  return sumTerms(builder, ends.first, 1 / getFactor(),
-                  [&](Value term) { return emitSlope(builder, ends, term); });
+  Value sum = sumTerms(builder, ends.first, 1 / getFactor(), [&](Value term) {
+    return emitSlope(builder, ends, term);
+  });
+  if (sum)
+    return sum;
+  return createFloat(builder, op.getLoc(),
+                     VectorType::get({numQueries}, builder.getF32Type()), 0);
 }
 
 LogicalResult AffineBias::emitSlope(OpBuilder &builder) {

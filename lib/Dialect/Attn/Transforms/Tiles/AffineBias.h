@@ -49,6 +49,12 @@ private:
   Value sumSlopes(OpBuilder &builder, Ends &ends);
   TileValue emitSlope(OpBuilder &builder, Ends &ends, Value value);
   TileValue emitPieceSlope(OpBuilder &builder, Ends &ends, Operation *piece);
+  void requireSame(OpBuilder &builder, Ends &ends, TileValue first,
+                   TileValue last);
+  void requirePieces(OpBuilder &builder, Ends &ends, Value value,
+                     llvm::SmallPtrSetImpl<Operation *> &known);
+  TileValue emitSign(OpBuilder &builder, RegionVectorizer &values,
+                     Operation *piece);
 
   OnlineAttentionOp op;
   KeyForm form;
