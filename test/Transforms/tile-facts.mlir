@@ -286,8 +286,7 @@ func.func @affine(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
 // CHECK: %[[LAST:.*]] = arith.addi %[[J]], %c63
 // CHECK-DAG: %[[FIRST_SIDE:.*]] = arith.cmpi slt, %{{.*}} : vector<128xi32>
 // CHECK-DAG: %[[LAST_SIDE:.*]] = arith.cmpi slt, %{{.*}} : vector<128xi32>
-// CHECK: %[[DIFFER:.*]] = arith.xori %[[FIRST_SIDE]], %[[LAST_SIDE]]
-// CHECK: %[[SAME:.*]] = arith.xori %[[DIFFER]]
+// CHECK: %[[SAME:.*]] = arith.cmpi eq, %[[FIRST_SIDE]], %[[LAST_SIDE]]
 // CHECK: arith.select %[[FIRST_SIDE]]
 // CHECK: attn.affine_scores %{{.*}} factor 1.250000e-01 slope %{{.*}} offset %{{.*}} where %[[SAME]] :
 // CHECK:   math.absi
@@ -305,6 +304,47 @@ func.func @pieces(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
         attn.yield %y : f32
       }
   return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// An element of a table, whose index is the same for far keys. It is read for the
+// first key of the tile, and for pairs where the last one has another index; one
+// of all keys is read for pairs alone.
+
+// CHECK-LABEL: func @table
+// CHECK: attn.step @softmax
+// CHECK: %[[FIRST:.*]] = attn.gather %{{.*}} : tensor<?xf32>, (vector<128xindex>), {{.*}} -> vector<128xf32>
+// CHECK: %[[SAME:.*]] = arith.cmpi eq, %{{.*}} : vector<128xindex>
+// CHECK: attn.affine_scores %{{.*}} slope %[[NONE:.*]] offset %{{.*}} where %[[SAME]] :
+// CHECK:   attn.gather
+// CHECK-NOT: attn.affine_scores
+// CHECK: return
+func.func @table(%q: !t, %o: !t, %table: tensor<?xf32>) -> !t {
+  %x = attn.attention scale 0.125 schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%table : tensor<?xf32>) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %c) {
+        %most = arith.constant 100 : index
+        %distance = arith.subi %i, %j : index
+        %clipped = arith.minsi %distance, %most : index
+        %bias = tensor.extract %c[%clipped] : tensor<?xf32>
+        %y = arith.addf %s, %bias : f32
+        attn.yield %y : f32
+      }
+  %z = attn.attention scale 0.125 schedule #schedule ins(%x, %q, %q : !t, !t, !t)
+      captures(%table : tensor<?xf32>) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %c) {
+        %most = arith.constant 100 : index
+        %distance = arith.subi %i, %j : index
+        %place = arith.addi %distance, %most : index
+        %bias = tensor.extract %c[%place] : tensor<?xf32>
+        %y = arith.addf %s, %bias : f32
+        attn.yield %y : f32
+      }
+  return %z : !t
 }
 
 // -----
