@@ -167,6 +167,42 @@ gpu.module @m {
     gpu.return
   }
 
+  // Also where what it depends on went through a branch, as masked scores do.
+
+  // CHECK-LABEL: gpu.func @masked
+  // CHECK: hopper.mma
+  // CHECK: %[[O:.*]] = hopper.mma
+  // CHECK: hopper.wait %{{.*}} in_flight 1
+  // CHECK: hopper.any
+  // CHECK: scf.if %{{.*}} -> (!hopper.pending<vector<64x64xf32>>) {
+  // CHECK: } else {
+  // CHECK-NEXT: scf.yield %[[O]]
+  gpu.func @masked(%most: vector<1x64xf32>, %full: i1) kernel {
+    %q = hopper.create_tile : !tile
+    hopper.step "s" in "compute" {
+      %s = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+      %o = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+      %m = scf.if %full -> vector<64x64xf32> {
+        scf.yield %s : vector<64x64xf32>
+      } else {
+        %y = arith.addf %s, %s : vector<64x64xf32>
+        scf.yield %y : vector<64x64xf32>
+      }
+      %next = hopper.reduce max %m : vector<64x64xf32> -> vector<1x64xf32>
+      %c = arith.cmpf ogt, %next, %most : vector<1x64xf32>
+      %any = hopper.any %c : vector<1x64xi1>
+      %r = scf.if %any -> vector<64x64xf32> {
+        %y = arith.addf %o, %o : vector<64x64xf32>
+        scf.yield %y : vector<64x64xf32>
+      } else {
+        scf.yield %o : vector<64x64xf32>
+      }
+      %x = hopper.reduce max %r : vector<64x64xf32> -> vector<1x64xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
   // Not one on what could have been found out before the product started.
 
   // CHECK-LABEL: gpu.func @known_before

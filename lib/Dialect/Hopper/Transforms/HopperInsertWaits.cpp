@@ -213,6 +213,8 @@ void WaitInserter::postpone(ReleaseOp release) {
 /// product: from what another one has given since.
 static bool isFoundOutBehind(AnyOp any, Operation *start) {
   BackwardSliceOptions options;
+  // What a mask reads in its branch, too.
+  options.omitUsesFromAbove = false;
   options.filter = [&](Operation *op) {
     return op->getBlock() == start->getBlock() && start->isBeforeInBlock(op);
   };
