@@ -203,26 +203,36 @@ bool KeyForm::computeIsMonotone(Value value) {
     return !dependsOnKey(op->getOperand(1)) && isMonotone(op->getOperand(0));
   };
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
-      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::SIToFPOp,
-            arith::FPToSIOp, arith::ExtFOp, arith::TruncFOp, arith::NegFOp,
-            math::AbsIOp, math::AbsFOp, math::LogOp, math::Log2Op,
+      .Case<arith::ExtSIOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
+            arith::NegFOp, math::AbsIOp, math::AbsFOp, math::LogOp, math::Log2Op,
             math::Log1pOp, math::ExpOp, math::Exp2Op, math::SqrtOp,
             math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
             math::TruncOp, math::TanhOp>(
           [&](Operation *op) { return isMonotone(op->getOperand(0)); })
-      .Case([&](arith::TruncIOp op) {
-        return isWide(value) && isMonotone(op.getIn());
-      })
+      .Case<arith::IndexCastOp, arith::TruncIOp, arith::FPToSIOp>(
+          [&](Operation *op) {
+            // What is cut off may make the next number a smaller one.
+            return isWide(value) && isMonotone(op->getOperand(0));
+          })
       .Case<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::AddFOp,
             arith::SubFOp, arith::MulFOp, arith::MinSIOp, arith::MaxSIOp,
             arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
             arith::MaxNumFOp>(isOne)
       .Case<arith::DivFOp, arith::DivSIOp, arith::FloorDivSIOp,
             arith::CeilDivSIOp>(isFirst)
-      .Case<arith::CmpIOp, arith::CmpFOp>([&](Operation *op) {
-        auto integers = dyn_cast<arith::CmpIOp>(op);
-        return isOne(op) && (!integers || integers.getPredicate() <=
-                                              arith::CmpIPredicate::sge);
+      .Case([&](arith::CmpIOp op) {
+        using Predicate = arith::CmpIPredicate;
+        return llvm::is_contained({Predicate::slt, Predicate::sle,
+                                   Predicate::sgt, Predicate::sge},
+                                  op.getPredicate()) &&
+               isOne(op);
+      })
+      .Case([&](arith::CmpFOp op) {
+        using Predicate = arith::CmpFPredicate;
+        return llvm::is_contained({Predicate::OLT, Predicate::OLE,
+                                   Predicate::OGT, Predicate::OGE},
+                                  op.getPredicate()) &&
+               isOne(op);
       })
       .Case([&](arith::SelectOp op) {
         return llvm::all_of(op->getOperands(),

@@ -30,12 +30,15 @@
 // RUN: %{run} --entry=larger --arg=n=90:1 | FileCheck %s
 // RUN: %{run} --entry=table --arg=n=1:1 --arg=w=randn:2x41 | FileCheck %s
 // RUN: %{run} --entry=buckets --arg=n=1:1 --arg=w=randn:2x20 | FileCheck %s
+// RUN: %{run} --entry=single --arg=n=1:1 --arg=w=randn:2x50 | FileCheck %s
+// RUN: %{run} --entry=narrow --arg=n=1:1 --arg=w=randn:2x50 | FileCheck %s
 // RUN: not %{run} --entry=distance --tolerance=0 | FileCheck %s --check-prefix=WRONG
 // DEFINE: %{cpu} = attn-run %s --check --arg=q=randn:2x2x200x64 --arg=k=randn:2x2x330x64 --arg=slopes=randn:2
 // RUN: %{cpu} --entry=distance | FileCheck %s --check-prefix=CPU
 // RUN: %{cpu} --entry=clipped --arg=n=70:1 | FileCheck %s --check-prefix=CPU
 // RUN: %{cpu} --entry=larger --arg=n=90:1 | FileCheck %s --check-prefix=CPU
 // RUN: %{cpu} --entry=table --arg=n=1:1 --arg=w=randn:2x41 | FileCheck %s --check-prefix=CPU
+// RUN: %{cpu} --entry=single --arg=n=1:1 --arg=w=randn:2x50 | FileCheck %s --check-prefix=CPU
 // RUN: %{cpu} --entry=buckets --arg=n=1:1 --arg=w=randn:2x20 | FileCheck %s --check-prefix=CPU
 // CHECK: o: max error
 // CHECK: seed 0
@@ -182,6 +185,59 @@ func.func @buckets(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: 
         %place = arith.select %isBehind, %other, %at : index
         %e = tensor.extract %x[%h, %place] : tensor<?x?xf32>
         %y = arith.addf %s, %e : f32
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
+// One distance within those that share an element has another one.
+func.func @single(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: tensor<?xf32> {attn.name = "slopes"}, %n: tensor<1xi32> {attn.name = "n"}, %w: tensor<?x?xf32> {attn.name = "w"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%slopes, %n, %w : tensor<?xf32>, tensor<1xi32>, tensor<?x?xf32>) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t, %u, %x) {
+        %few = arith.constant 7 : index
+        %most = arith.constant 20 : index
+        %other = arith.constant 40 : index
+        %d = arith.subi %i, %j : index
+        %far = arith.maxsi %d, %most : index
+        %near = arith.minsi %far, %most : index
+        %is = arith.cmpi eq, %d, %few : index
+        %at = arith.select %is, %other, %near : index
+        %e = tensor.extract %x[%h, %at] : tensor<?x?xf32>
+        %y = arith.addf %s, %e : f32
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
+// So it is with what a narrow integer leaves of a distance.
+func.func @narrow(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: tensor<?xf32> {attn.name = "slopes"}, %n: tensor<1xi32> {attn.name = "n"}, %w: tensor<?x?xf32> {attn.name = "w"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%slopes, %n, %w : tensor<?xf32>, tensor<1xi32>, tensor<?x?xf32>) outs(%init : !q)
+      score(%s, %b, %h, %i, %j, %t, %u, %x) {
+        %few = arith.constant 7 : index
+        %zero = arith.constant 0 : i8
+        %d = arith.subi %i, %j : index
+        %d8 = arith.index_cast %d : index to i8
+        %p8 = arith.maxsi %d8, %zero : i8
+        %m8 = arith.minsi %p8, %zero : i8
+        %narrow = arith.cmpi sgt, %d8, %zero : i8
+        %low = arith.index_cast %m8 : i8 to index
+        %place = arith.select %narrow, %few, %low : index
+        %f = tensor.extract %x[%h, %place] : tensor<?x?xf32>
+        %y = arith.addf %s, %f : f32
         attn.yield %y : f32
       }
   return %o : !q
