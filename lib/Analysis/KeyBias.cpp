@@ -204,10 +204,10 @@ bool KeyForm::computeIsMonotone(Value value) {
   };
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
       .Case<arith::ExtSIOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
-            arith::NegFOp, math::AbsIOp, math::AbsFOp, math::LogOp, math::Log2Op,
-            math::Log1pOp, math::ExpOp, math::Exp2Op, math::SqrtOp,
-            math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
-            math::TruncOp, math::TanhOp>(
+            arith::NegFOp, math::AbsIOp, math::AbsFOp, math::LogOp,
+            math::Log2Op, math::Log1pOp, math::ExpOp, math::Exp2Op,
+            math::SqrtOp, math::FloorOp, math::CeilOp, math::RoundOp,
+            math::RoundEvenOp, math::TruncOp, math::TanhOp>(
           [&](Operation *op) { return isMonotone(op->getOperand(0)); })
       .Case<arith::IndexCastOp, arith::TruncIOp, arith::FPToSIOp>(
           [&](Operation *op) {

@@ -28,6 +28,8 @@ ExprRef Generator::makeCapture(size_t number, Type type, unsigned depth) {
       at = makeVariable(natural[size_t(dim.kind)]);
     else if (dim.kind == DimKind::Constant && random.chance(50))
       at = makeInt(random.below(dim.constant));
+    else if (random.chance(20))
+      at = makeDistance();
     else
       at = makeInteger(depth ? depth - 1 : 0);
     expr->args.push_back(at);

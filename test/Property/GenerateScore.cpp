@@ -329,6 +329,25 @@ Generator::Bounded Generator::makeFloat(unsigned depth, double scoreBound) {
   return limit(result, 64);
 }
 
+/// Between query and key, also up to a limit.
+ExprRef Generator::makeDistance() {
+  ExprRef i = makeVariable("i"), j = makeVariable("j");
+  bool isSwapped = random.chance(50);
+  unsigned width = random.pick({0u, 32u, 64u});
+  auto binary = [&](const char *name, ExprRef a, ExprRef b) {
+    return makeOp(Type::Int, name, {std::move(a), std::move(b)}, width);
+  };
+  ExprRef distance = binary("arith.subi", isSwapped ? j : i, isSwapped ? i : j);
+  if (random.chance(30))
+    distance = binary("arith.addi", distance, makeInt(random.range(-100, 100)));
+  if (random.chance(60))
+    distance = makeOp(Type::Int, "math.absi", {distance}, width);
+  if (random.chance(40))
+    distance = binary(random.pick({"arith.minsi", "arith.maxsi"}), distance,
+                      makeInt(random.range(-50, 150)));
+  return distance;
+}
+
 /// Scores as users write them: with a factor, and a bias of the distance.
 Generator::Bounded Generator::makeUsualScore(double scoreBound) {
   Bounded score = {makeVariable("s"), scoreBound};
@@ -345,24 +364,8 @@ Generator::Bounded Generator::makeUsualScore(double scoreBound) {
       score = {op("arith.mulf", {factor.expr, score.expr}), 4 * score.bound};
   }
   if (random.chance(60)) {
-    ExprRef i = makeVariable("i"), j = makeVariable("j");
-    bool isSwapped = random.chance(50);
-    unsigned width = random.pick({0u, 32u, 64u});
-    auto binary = [&](const char *name, ExprRef a, ExprRef b) {
-      return makeOp(Type::Int, name, {std::move(a), std::move(b)}, width);
-    };
-    ExprRef distance =
-        binary("arith.subi", isSwapped ? j : i, isSwapped ? i : j);
-    if (random.chance(30))
-      distance =
-          binary("arith.addi", distance, makeInt(random.range(-100, 100)));
-    if (random.chance(60))
-      distance = makeOp(Type::Int, "math.absi", {distance}, width);
-    if (random.chance(40))
-      distance = binary(random.pick({"arith.minsi", "arith.maxsi"}), distance,
-                        makeInt(random.range(-50, 150)));
     ExprRef number =
-        makeCast(Type::Float, distance, random.pick({32u, 32u, 64u}));
+        makeCast(Type::Float, makeDistance(), random.pick({32u, 32u, 64u}));
     ExprRef bias =
         op("arith.mulf",
            {number, property::makeFloat(random.pick({-0.02, 0.01, 1.0 / 64}))});

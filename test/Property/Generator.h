@@ -87,6 +87,7 @@ private:
   int64_t pickCount() { return random.pick({0, 1, 2, 3, 7, 20, 40}); }
   ExprRef makeIntegerLoop();
   Bounded makeFloatLoop(double scoreBound);
+  ExprRef makeDistance();
   Bounded makeUsualScore(double scoreBound);
   ExprRef makeScore(const Attention &attention, bool wide);
 
