@@ -1,6 +1,6 @@
 // Factors of all scores of a row: their signs go to the queries, their
 // magnitudes into the exponent. Some are negative, 0 or NaN; heads in one tile,
-// parts of keys, queries in registers.
+// parts of keys, queries in registers. Queries as rows multiply each product.
 
 // REQUIRES: numpy
 // UNSUPPORTED: sanitizer
@@ -19,6 +19,8 @@
 // RUN: %{run} --entry=heads --arg=q=randn:1x2x200x64 --arg=k=randn:1x2x200x64 --arg=a=0:2 | FileCheck %s
 // RUN: %{run} --entry=rows --arg=q=randn:1x2x200x96 --arg=k=randn:1x2x200x96 --arg=a=randn:200 --arg=c=randn:200 '--arg=w=randint(0,5):200' | FileCheck %s
 // RUN: %{run} --entry=quotient --arg=q=randn:2x2x130x128 --arg=k=randn:2x2x100x128 --arg=a=randn:2x130 | FileCheck %s
+// RUN: %{run} --entry=odd --arg=q=randn:1x2x20x63 --arg=k=randn:1x2x50x63 --arg=a=randn:2 | FileCheck %s
+// RUN: %{run} --entry=floats --arg=q=randn:1x2x20x32 --arg=k=randn:1x2x50x32 --arg=a=randn:20 | FileCheck %s
 // RUN: not %{heads} --tolerance=0 | FileCheck %s --check-prefix=WRONG
 // RUN: attn-run %s --entry=heads --check --arg=q=randn:2x4x300x64 --arg=k=randn:2x2x200x64 --arg=a=randn:4 | FileCheck %s --check-prefix=CPU
 // RUN: attn-run %s --entry=heads --check --arg=q=randn:2x4x1x64 --arg=k=randn:2x2x200x64 --arg=a=0:4 | FileCheck %s --check-prefix=CPU
@@ -35,6 +37,8 @@
 !w = tensor<?x?x?x128xbf16>
 !r = tensor<?x?x?xf32>
 !v = tensor<?xf32>
+!h = tensor<?x?x?x63xf16>
+!f = tensor<?x?x?x32xf32>
 
 func.func @heads(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %a: !v {attn.name = "a"}) -> (!q {attn.name = "o"}, !r {attn.name = "lse"}) {
   %c0 = arith.constant 0 : index
@@ -106,4 +110,44 @@ func.func @quotient(%q: !w {attn.name = "q"}, %k: !w {attn.name = "k"}, %a: tens
         attn.yield %y : f32
       }
   return %o, %lse : !w, !r
+}
+
+func.func @odd(%q: !h {attn.name = "q"}, %k: !h {attn.name = "k"}, %a: !v {attn.name = "a"}) -> (!h {attn.name = "o"}, !r {attn.name = "lse"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !h
+  %n1 = tensor.dim %q, %c1 : !h
+  %n2 = tensor.dim %q, %c2 : !h
+  %init = tensor.empty(%n0, %n1, %n2) : !h
+  %l = tensor.empty(%n0, %n1, %n2) : !r
+  %o, %lse = attn.attention ins(%q, %k, %k : !h, !h, !h) captures(%a : !v) outs(%init, %l : !h, !r)
+      score(%s, %b, %h, %i, %j, %t) {
+        %x = tensor.extract %t[%h] : !v
+        %y = arith.mulf %s, %x : f32
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j, %t) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %o, %lse : !h, !r
+}
+
+func.func @floats(%q: !f {attn.name = "q"}, %k: !f {attn.name = "k"}, %a: !v {attn.name = "a"}) -> (!f {attn.name = "o"}, !r {attn.name = "lse"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !f
+  %n1 = tensor.dim %q, %c1 : !f
+  %n2 = tensor.dim %q, %c2 : !f
+  %init = tensor.empty(%n0, %n1, %n2) : !f
+  %l = tensor.empty(%n0, %n1, %n2) : !r
+  %o, %lse = attn.attention ins(%q, %k, %k : !f, !f, !f) captures(%a : !v) outs(%init, %l : !f, !r)
+      score(%s, %b, %h, %i, %j, %t) {
+        %x = tensor.extract %t[%i] : !v
+        %y = arith.divf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %o, %lse : !f, !r
 }

@@ -120,7 +120,7 @@ void RowTerms::takeAddends() {
 /// which is multiplied with each pair anyway, registers matter more.
 void RowTerms::takeFactors() {
   Region &score = op.getScore();
-  // Lists are computed with by programs that have no factors for rows.
+  // With lists, each product would be multiplied as before.
   if (score.empty() || op.getRescale() == Rescale::Never || hasKeyLists(op))
     return;
   constexpr unsigned product = 0, key = kNumScoreArgs - 1;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GatheredKeys.h"
+#include "Tiles/RowTerms.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -244,6 +245,10 @@ Value GatheredLoop::poison(Value sum) {
 
 FailureOr<TileState> GatheredLoop::emit(TileState state) {
   emitPrologue();
+  FailureOr<Value> factor = emitRowFactor(builder, op, rows);
+  if (failed(factor))
+    return failure();
+  pairs.factor = *factor;
   FailureOr<TileLoopOp> loop = emitKeyLoop(
       builder, loc, index(0), count, numKeys, state,
       [&](Value place, TileState before) { return emitTile(place, before); });

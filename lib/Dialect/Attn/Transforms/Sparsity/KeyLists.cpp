@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KeyLists.h"
+#include "Tiles/RowTerms.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -88,6 +89,8 @@ private:
   Value query;
   /// The part of the columns that is the list.
   Value begin, end;
+  /// What all scores of the query are multiplied by, or null.
+  Value factor;
 };
 } // namespace
 
@@ -190,6 +193,7 @@ TilePairs KeyListLoop::getPairs(const Keys &keys) {
   pairs.key = {keys.positions, TileKind::Key};
   pairs.allowed = {keys.exist, TileKind::Key};
   pairs.guardReads = true;
+  pairs.factor = factor;
   return pairs;
 }
 
@@ -232,6 +236,10 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
 
 FailureOr<TileState> KeyListLoop::emit(TileState state) {
   emitPrologue();
+  FailureOr<Value> ofRow = emitRowFactor(builder, op, rows);
+  if (failed(ofRow))
+    return failure();
+  factor = *ofRow;
   FailureOr<TileLoopOp> loop = emitKeyLoop(
       builder, loc, begin, end, numKeys, state,
       [&](Value key, TileState before) { return emitTile(key, before); });

@@ -70,15 +70,23 @@ RowRegion::RowRegion(OpBuilder &builder, OnlineAttentionOp op,
                         op.getScheduleAttr().getRowAlignment(), numQueries);
 }
 
+FailureOr<Value> mlir::attn::emitRowFactor(OpBuilder &builder,
+                                           OnlineAttentionOp op,
+                                           const TileRows &rows) {
+  if (op.getRows().empty() ||
+      matchPattern(getYielded(op, kFactor), m_OneFloat()))
+    return Value();
+  return RowRegion(builder, op, rows).emit(kFactor);
+}
+
 FailureOr<RowFactors> mlir::attn::emitRowFactors(OpBuilder &builder,
                                                  OnlineAttentionOp op,
                                                  const TileRows &rows) {
-  if (op.getRows().empty() ||
-      matchPattern(getYielded(op, kFactor), m_OneFloat()))
-    return RowFactors();
-  FailureOr<Value> factor = RowRegion(builder, op, rows).emit(kFactor);
+  FailureOr<Value> factor = emitRowFactor(builder, op, rows);
   if (failed(factor))
     return failure();
+  if (!*factor)
+    return RowFactors();
   Location loc = op.getLoc();
   Type type = factor->getType();
   // Not 0, times which a masked score is no number, and not NaN, which a row

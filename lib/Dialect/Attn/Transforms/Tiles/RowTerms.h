@@ -16,7 +16,12 @@ struct RowFactors {
   Value areNegative;
 };
 
-/// The factors that the `rows` region of `op` says.
+/// The factors of any sign that the `rows` region of `op` says, vector<M>; null
+/// for 1.
+FailureOr<Value> emitRowFactor(OpBuilder &builder, OnlineAttentionOp op,
+                               const TileRows &rows);
+
+/// The same in two parts.
 FailureOr<RowFactors> emitRowFactors(OpBuilder &builder, OnlineAttentionOp op,
                                      const TileRows &rows);
 

@@ -262,6 +262,11 @@ LogicalResult ScoreEmitter::emitConditions() {
 
 FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   double scale = op.getScale().convertToDouble();
+  if (pairs.factor)
+    products = arith::MulFOp::create(
+        builder, loc, products,
+        vector::BroadcastOp::create(builder, loc, products.getType(),
+                                    pairs.factor));
   if (!form.value)
     return form.factor == 1 ? multiply(products, scale * llvm::numbers::log2e)
                             : products;

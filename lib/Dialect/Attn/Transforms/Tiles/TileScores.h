@@ -40,6 +40,9 @@ struct TilePairs {
   /// null. Then the keys follow each other.
   TileValue allowed;
   Value keyEnd;
+  /// What products of each query are multiplied by, where no step of the
+  /// softmax does that; or null.
+  Value factor;
   /// The bias, if it is affine in the key, and keys follow each other; or null.
   AffineBias *bias = nullptr;
   /// Whether the score reads captures only where the predicate, which is asked
