@@ -24,6 +24,15 @@ static bool isPositive(std::optional<double> value) {
   return value && *value > 0 && std::isfinite(*value);
 }
 
+bool mlir::attn::isMinOrMax(Operation *op) {
+  return isa<arith::MinSIOp, arith::MaxSIOp, arith::MinimumFOp,
+             arith::MaximumFOp, arith::MinNumFOp, arith::MaxNumFOp>(op);
+}
+
+bool mlir::attn::makesPieces(Operation *op) {
+  return isMinOrMax(op) || isa<math::AbsIOp, math::AbsFOp>(op);
+}
+
 KeyForm::KeyForm(Region &score)
     : region(score), product(score.getArgument(0)),
       key(score.getArgument(kNumScoreArgs - 1)) {}
@@ -157,14 +166,6 @@ Degree KeyForm::computeDegree(Value value) {
                    ? Degree::Piecewise
                    : Degree::Other;
       })
-      .Case<math::AbsIOp, math::AbsFOp, arith::MinSIOp, arith::MaxSIOp,
-            arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
-            arith::MaxNumFOp>([&](Operation *op) {
-        Degree degree = Degree::Piecewise;
-        for (Value operand : op->getOperands())
-          degree = std::max(degree, get(operand, isFloat || isWide(value)));
-        return degree;
-      })
       .Case([&](arith::MulFOp op) {
         bool isSwapped = dependsOnKey(op.getRhs());
         Value factor = isSwapped ? op.getLhs() : op.getRhs();
@@ -174,7 +175,14 @@ Degree KeyForm::computeDegree(Value value) {
       .Case([&](arith::DivFOp op) {
         return get(op.getLhs(), isFloat && !dependsOnKey(op.getRhs()));
       })
-      .Default(Degree::Other);
+      .Default([&](Operation *op) {
+        if (!makesPieces(op))
+          return Degree::Other;
+        Degree degree = Degree::Piecewise;
+        for (Value operand : op->getOperands())
+          degree = std::max(degree, get(operand, isFloat || isWide(value)));
+        return degree;
+      });
 }
 
 /// Whether a value grows with the key or falls, between keys at which the
@@ -215,9 +223,7 @@ bool KeyForm::computeIsMonotone(Value value) {
             return isWide(value) && isMonotone(op->getOperand(0));
           })
       .Case<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::AddFOp,
-            arith::SubFOp, arith::MulFOp, arith::MinSIOp, arith::MaxSIOp,
-            arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
-            arith::MaxNumFOp>(isOne)
+            arith::SubFOp, arith::MulFOp>(isOne)
       .Case<arith::DivFOp, arith::DivSIOp, arith::FloorDivSIOp,
             arith::CeilDivSIOp>(isFirst)
       .Case([&](arith::CmpIOp op) {
@@ -238,7 +244,7 @@ bool KeyForm::computeIsMonotone(Value value) {
         return llvm::all_of(op->getOperands(),
                             [&](Value operand) { return isMonotone(operand); });
       })
-      .Default(false);
+      .Default([&](Operation *op) { return isMinOrMax(op) && isOne(op); });
 }
 
 /// Whether such a value is the same for all keys beyond some.
@@ -246,8 +252,7 @@ bool KeyForm::canBeFlat(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || isConstant(value) || getDegree(value) == Degree::Affine)
     return false;
-  if (isa<arith::MinSIOp, arith::MaxSIOp, arith::MinimumFOp, arith::MaximumFOp,
-          arith::MinNumFOp, arith::MaxNumFOp, arith::SelectOp>(op) &&
+  if ((isMinOrMax(op) || isa<arith::SelectOp>(op)) &&
       llvm::any_of(op->getOperands(),
                    [&](Value operand) { return isConstant(operand); }))
     return true;

@@ -28,6 +28,11 @@ struct KeyBias {
   bool hasPieces = false;
 };
 
+/// Whether an operation is a minimum or a maximum of two numbers with a sign.
+bool isMinOrMax(Operation *op);
+/// Whether it is that or an absolute value: of affine operands, two pieces.
+bool makesPieces(Operation *op);
+
 /// How values of a score region depend on the key.
 class KeyForm {
 public:

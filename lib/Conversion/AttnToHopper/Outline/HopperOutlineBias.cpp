@@ -125,19 +125,20 @@ LogicalResult Outliner::emitSlopes() {
   int64_t tileN = loop.getStep();
   iotaTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
       builder.getContext(), tileN, /*columns=*/8, element, tileN));
-  Type types[] = {VectorType::get({8, hopper::kWarpgroupRows}, element),
-                  builder.getI1Type()};
   if (affine.getWhere())
     return success();
-  hopper::StepOp step = createStep("hold_slopes", getQueryPartition(), types);
-  KernelValues::State saved = values->save();
-  FailureOr<HeldSlopes> own = computeSlopes();
-  values->restore(std::move(saved));
-  if (failed(own))
+  Type types[] = {VectorType::get({8, hopper::kWarpgroupRows}, element),
+                  builder.getI1Type()};
+  auto compute = [&]() -> FailureOr<SmallVector<Value>> {
+    FailureOr<HeldSlopes> own = computeSlopes();
+    if (failed(own))
+      return failure();
+    return SmallVector<Value>{own->slopes, own->isPlain};
+  };
+  FailureOr<ValueRange> all = emitRowsStep("hold_slopes", types, compute);
+  if (failed(all))
     return failure();
-  hopper::EndOp::create(builder, loc, ValueRange{own->slopes, own->isPlain});
-  builder.setInsertionPointAfter(step);
-  held = {step.getResult(0), step.getResult(1)};
+  held = {(*all)[0], (*all)[1]};
   return success();
 }
 

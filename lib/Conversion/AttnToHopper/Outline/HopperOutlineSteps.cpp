@@ -118,18 +118,16 @@ LogicalResult Outliner::emitQueries() {
       return failure();
     tiles[value] = *other;
   }
-  if (negate) {
-    hopper::StepOp step = createStep("negate_q", getQueryPartition(), {});
-    KernelValues::State saved = values->save();
+  auto negateRows = [&]() -> FailureOr<SmallVector<Value>> {
     FailureOr<Value> where =
         values->getVector(negate.getWhere(), VectorKind::Query);
-    values->restore(std::move(saved));
     if (failed(where))
       return failure();
     hopper::NegateRowsOp::create(builder, loc, emitOwnRows(queryTile), *where);
-    hopper::EndOp::create(builder, loc);
-    builder.setInsertionPointAfter(step);
-  }
+    return SmallVector<Value>();
+  };
+  if (negate && failed(emitRowsStep("negate_q", {}, negateRows)))
+    return failure();
   OperandUses uses = getOperandUses(queries);
   if (!schedule.getQInRegisters() || uses.isOwn || uses.isAcross)
     tiles[queries] = queryTile;
@@ -147,25 +145,40 @@ LogicalResult Outliner::emitQueries() {
   return success();
 }
 
-/// What the scores of each of the 64 rows of a warpgroup are multiplied by,
-/// with the constant, so that it takes no register of its own in the loop.
-LogicalResult Outliner::emitFactors() {
-  if (!softmax || !softmax.getFactors())
-    return success();
-  hopper::StepOp step =
-      createStep("hold_factors", getQueryPartition(), getVectorType(1));
+FailureOr<ValueRange>
+Outliner::emitRowsStep(StringRef name, TypeRange types,
+                       function_ref<FailureOr<SmallVector<Value>>()> body) {
+  hopper::StepOp step = createStep(name, getQueryPartition(), types);
   KernelValues::State saved = values->save();
-  FailureOr<Value> own =
-      values->getVector(softmax.getFactors(), VectorKind::Query);
+  FailureOr<SmallVector<Value>> own = body();
   values->restore(std::move(saved));
   if (failed(own))
     return failure();
-  Value all = arith::MulFOp::create(
-      builder, loc, *own,
-      splat(own->getType(), softmax.getFactor().convertToDouble()));
-  hopper::EndOp::create(builder, loc, all);
+  hopper::EndOp::create(builder, loc, *own);
   builder.setInsertionPointAfter(step);
-  factors = step.getResult(0);
+  return ValueRange(step.getResults());
+}
+
+/// What the scores of each row are multiplied by, with the constant, so that it
+/// takes no register of its own in the loop.
+LogicalResult Outliner::emitFactors() {
+  if (!softmax || !softmax.getFactors())
+    return success();
+  auto multiply = [&]() -> FailureOr<SmallVector<Value>> {
+    FailureOr<Value> own =
+        values->getVector(softmax.getFactors(), VectorKind::Query);
+    if (failed(own))
+      return failure();
+    double factor = softmax.getFactor().convertToDouble();
+    Value all = arith::MulFOp::create(builder, loc, *own,
+                                      splat(own->getType(), factor));
+    return SmallVector<Value>{all};
+  };
+  FailureOr<ValueRange> all =
+      emitRowsStep("hold_factors", getVectorType(1), multiply);
+  if (failed(all))
+    return failure();
+  factors = all->front();
   return success();
 }
 

@@ -124,6 +124,11 @@ private:
   void emitCaptures(StepOp step);
   SmallVector<Type> getCaptureTypes();
   void takeBias();
+  /// A step before the loop that gives what `body` makes of the 64 rows of a
+  /// warpgroup.
+  FailureOr<ValueRange>
+  emitRowsStep(StringRef name, TypeRange types,
+               function_ref<FailureOr<SmallVector<Value>>()> body);
   LogicalResult emitFactors();
   LogicalResult emitSlopes();
   FailureOr<HeldSlopes> computeSlopes();

@@ -137,23 +137,20 @@ TileValue AffineBias::emitPieceSlope(OpBuilder &builder, Ends &ends,
 /// What a value of the region grows by from key to key, in f32; null for 0.
 TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
   Location loc = op.getLoc();
-  auto isConstant = [&](Value value) { return form.isConstant(value); };
-  if (isConstant(value))
+  if (form.isConstant(value))
     return {};
   Operation *inner = value.getDefiningOp();
   // The key.
   if (!inner)
     return {
         arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(1))};
-  if (isa<math::AbsIOp, math::AbsFOp, arith::MinSIOp, arith::MaxSIOp,
-          arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp,
-          arith::MaxNumFOp>(inner))
+  if (makesPieces(inner))
     return emitPieceSlope(builder, ends, inner);
   // One element of a table, where the index is the same for all keys.
   if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
     llvm::SmallPtrSet<Operation *, 8> known;
     for (Value index : extract.getIndices()) {
-      if (isConstant(index))
+      if (form.isConstant(index))
         continue;
       requireSame(builder, ends, ends.first.get(index), ends.last->get(index));
       requirePieces(builder, ends, index, known);
@@ -162,7 +159,7 @@ TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
   }
   RegionVectorizer &values = ends.first;
   if (isa<arith::MulFOp, arith::DivFOp>(inner)) {
-    bool isSwapped = isConstant(inner->getOperand(0));
+    bool isSwapped = form.isConstant(inner->getOperand(0));
     TileValue slope = emitSlope(builder, ends, inner->getOperand(isSwapped));
     if (!slope.value)
       return {};
