@@ -154,7 +154,7 @@ static LogicalResult convertOps(Kernel &kernel) {
         populateDiagonalPatterns,    populateDivisionPatterns,
         populateDropoutPatterns,     populateElementwisePatterns,
         populateFragmentPatterns,    populateGatherPatterns,
-        populateIndexPatterns,       populateIntervalPatterns,
+        populateIndexPatterns,       populatePredicatePatterns,
         populateLimitPatterns,       populateListPatterns,
         populateMatrixPatterns,      populateSplitPatterns,
         populateReductionPatterns,   populateScatterPatterns,

@@ -66,28 +66,39 @@ static Value narrowDivisor(ScalarBuilder &b, bool isUnsigned, Value divisor) {
   return b.trunc32(divisor);
 }
 
+/// Instructions in text have effects if they say so.
+static bool isComputation(Operation *op) {
+  auto text = dyn_cast<LLVM::InlineAsmOp>(op);
+  return (text ? !text.getHasSideEffects() : isPure(op)) &&
+         op->getNumRegions() == 0 && op->getNumResults() == 1;
+}
+
 /// A scalar that follows from arguments of the kernel alone, computed at the
-/// start of the partition, where `b` is; null for others.
-static Value emitAtStart(ThreadBuilder &b, Value value, IRMapping &known) {
-  if (known.contains(value))
-    return known.lookup(value);
+/// start of the partition, where `b` is, or already; null for others.
+static Value emitAtStart(ThreadBuilder &b, Value value) {
   Operation *op = value.getDefiningOp();
   Region *owner = value.getParentRegion();
   if (owner->isProperAncestor(b.thread.start->getParentRegion()))
     return value;
-  if (!op || !isPure(op) || op->getNumRegions() != 0 ||
-      op->getNumResults() != 1)
+  if (!op || !isComputation(op))
     return {};
-  IRMapping operands;
+  SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
-    Value own = emitAtStart(b, operand, known);
-    if (!own)
+    operands.push_back(emitAtStart(b, operand));
+    if (!operands.back())
       return {};
-    operands.map(operand, own);
   }
-  Value result = b.clone(*op, operands)->getResult(0);
-  known.map(value, result);
-  return result;
+  // Uses may have computed the same scalar again, each for itself.
+  for (Operation *other : b.thread.early)
+    if (other->getName() == op->getName() &&
+        other->getResultTypes() == op->getResultTypes() &&
+        other->getAttrDictionary() == op->getAttrDictionary() &&
+        llvm::equal(other->getOperands(), operands))
+      return other->getResult(0);
+  IRMapping mapping;
+  mapping.map(op->getOperands(), operands);
+  b.thread.early.push_back(b.clone(*op, mapping));
+  return b.thread.early.back()->getResult(0);
 }
 
 /// Of a number d > 0 with 2^(shift - 1) < d <= 2^shift, the least factor that
@@ -121,28 +132,29 @@ static Reciprocal emitReciprocal(ThreadBuilder &b, Value divisor) {
   return result;
 }
 
-/// The reciprocal of an i64 that is not 0, or of its absolute value; null if it
-/// is computed late.
+/// The reciprocal of an integer that is not 0, or of its absolute value; null
+/// if it is computed late.
 static const Reciprocal *getReciprocal(ThreadBuilder &b, Value divisor,
                                        bool isUnsigned) {
   if (!b.thread.start)
     return nullptr;
-  auto [known, isNew] = b.thread.reciprocals[isUnsigned].try_emplace(divisor);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(b.thread.start);
+  Value early = emitAtStart(b, divisor);
+  if (!early)
+    return nullptr;
+  auto [known, isNew] = b.thread.reciprocals[isUnsigned].try_emplace(early);
   if (isNew) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(b.thread.start);
-    IRMapping mapping;
-    if (Value early = emitAtStart(b, divisor, mapping)) {
-      Value number = narrowDivisor(b, isUnsigned, early), sign;
-      if (!isUnsigned) {
-        sign = b.shrS(number, 31);
-        number = b.sub(b.xorI(number, sign), sign);
-      }
-      known->second = emitReciprocal(b, number);
-      known->second.sign = sign;
+    Value wide = b.toInt(IndexElement{early, 0}, 64);
+    Value number = narrowDivisor(b, isUnsigned, wide), sign;
+    if (!isUnsigned) {
+      sign = b.shrS(number, 31);
+      number = b.sub(b.xorI(number, sign), sign);
     }
+    known->second = emitReciprocal(b, number);
+    known->second.sign = sign;
   }
-  return known->second.factor ? &known->second : nullptr;
+  return &known->second;
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,7 +233,7 @@ static FailureOr<Elements> lowerNarrowDivision(Operation *op,
   });
   const Reciprocal *reciprocal = nullptr;
   if (count > 1 && isShared && !isa<arith::CeilDivUIOp, arith::CeilDivSIOp>(op))
-    reciprocal = getReciprocal(b, b.toInt(divisors.front(), 64), isUnsigned);
+    reciprocal = getReciprocal(b, divisors.front().base, isUnsigned);
   bool isNarrow = b.kernel.ranges.fitsInt32(op->getOperand(1));
   Elements list;
   for (size_t e = 0; e < count; ++e) {
@@ -231,11 +243,19 @@ static FailureOr<Elements> lowerNarrowDivision(Operation *op,
     if (reciprocal) {
       value = emitDivision(b, op, dividend, *reciprocal);
     } else {
-      Value by = isNarrow ? b.toInt(divisor, 32)
-                          : narrowDivisor(b, isUnsigned, b.toInt(divisor, 64));
-      value = emitScalarOp(b, *op, {b.toInt(dividend, 32), by}, b.getI32Type(),
-                           b.kernel.accurateTanh);
+      Value number = isNarrow
+                         ? b.toInt(divisor, 32)
+                         : narrowDivisor(b, isUnsigned, b.toInt(divisor, 64));
+      value = emitScalarOp(b, *op, {b.toInt(dividend, 32), number},
+                           b.getI32Type(), b.kernel.accurateTanh);
     }
+    std::optional<Divisor> by;
+    if (reciprocal)
+      by = Divisor{reciprocal->divisor, 0};
+    else if (!divisor.base && divisor.offset <= INT32_MAX)
+      by = Divisor{{}, divisor.offset};
+    if (by && isa<arith::RemUIOp>(op))
+      b.kernel.facts.remainders[value] = {dividend, *by};
     list.push_back(b.toIndex({value, 0}));
   }
   return list;

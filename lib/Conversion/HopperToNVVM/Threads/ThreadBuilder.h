@@ -62,6 +62,22 @@ struct Limits {
   Value rest;
 };
 
+/// What divides: an i32, or a constant where that is null.
+struct Divisor {
+  Value value;
+  int64_t constant = 0;
+
+  bool operator==(const Divisor &other) const {
+    return value == other.value && constant == other.constant;
+  }
+};
+
+/// What an i32 is the remainder of, where neither is negative.
+struct Remainder {
+  IndexElement dividend;
+  Divisor divisor;
+};
+
 /// What values of a thread are, besides what their operations say: it holds
 /// from the operation on that makes a value.
 struct ThreadFacts {
@@ -69,6 +85,7 @@ struct ThreadFacts {
   DenseMap<Value, IndexElement> sums;
   DenseMap<Value, FloatSum> floatSums;
   DenseMap<Value, Limits> limits;
+  DenseMap<Value, Remainder> remainders;
   /// Of booleans, the i32 whose lowest bit they are.
   DenseMap<Value, Value> bytes;
   /// What bases of positions may be.
@@ -164,8 +181,12 @@ struct Thread {
   Operation *start = nullptr;
   /// Matrix descriptors of the first stage, by offset and leading bytes.
   DenseMap<std::pair<int64_t, uint64_t>, Value> descriptors;
+  /// What reciprocals are computed from, there.
+  SmallVector<Operation *> early;
   /// Of divisors with a sign, and of those without.
   DenseMap<Value, Reciprocal> reciprocals[2];
+  /// Of what divides, bits of the remainders of distances (PositionBits.h).
+  DenseMap<Value, SmallVector<Value>> remainderBits;
 };
 
 /// What is known of a kernel while its operations are lowered.

@@ -129,7 +129,7 @@ void populateElementwisePatterns(ThreadPatterns &patterns);
 void populateFragmentPatterns(ThreadPatterns &patterns);
 void populateGatherPatterns(ThreadPatterns &patterns);
 void populateIndexPatterns(ThreadPatterns &patterns);
-void populateIntervalPatterns(ThreadPatterns &patterns);
+void populatePredicatePatterns(ThreadPatterns &patterns);
 void populateLimitPatterns(ThreadPatterns &patterns);
 void populateListPatterns(ThreadPatterns &patterns);
 void populateMatrixPatterns(ThreadPatterns &patterns);
