@@ -25,6 +25,9 @@ static constexpr int64_t kMostPosition = 1 << 10;
 /// Of bounds: more than the difference of positions, with room for many sums of
 /// a bound and a constant.
 static constexpr int64_t kMostBound = INT32_MAX - (1 << 20);
+/// What is so far from all of some positions is on the same side of each sum of
+/// one of them and a constant.
+static constexpr int64_t kFar = 4 * kMostPosition;
 /// Of indices that 64 bits have room for the difference of.
 static constexpr int64_t kMostIndex = int64_t(1) << 61;
 
@@ -34,8 +37,21 @@ static bool isSigned(Predicate predicate) {
          predicate == Predicate::sgt || predicate == Predicate::sge;
 }
 
+static Value clamp(ScalarBuilder &b, Value value, Interval interval) {
+  return b.minS(b.maxS(value, interval.lo), interval.hi);
+}
+
 static Value clamp(ScalarBuilder &b, Value value, int64_t most) {
-  return b.minS(b.maxS(value, -most), most);
+  return clamp(b, value, {-most, most});
+}
+
+/// Around positions, what others are brought to so that 32 bits hold the
+/// difference; none if there are too many.
+static std::optional<Interval> getNeighbourhood(Interval positions) {
+  if (!positions.isWithin(kMostBound - kFar) ||
+      positions.hi - positions.lo > kMostBound - kFar)
+    return std::nullopt;
+  return Interval{positions.lo - kFar, positions.hi + kFar};
 }
 
 /// The bounds of a position of which `predicate` holds with `difference`.
@@ -137,9 +153,17 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
   // one that is out of reach of the other brought nearer.
   bool isShared = areShared(lhs, rhs);
   bool isExact = bits == 32 && difference.isWithin(kMostBound);
+  // Such as numbers of 32 bits that were read.
+  std::optional<Interval> around, aroundOther;
+  if (bits == 32 && !isExact && isShared) {
+    around = getNeighbourhood(left);
+    if (!around)
+      aroundOther = getNeighbourhood(right);
+  }
   bool isClamped =
-      bits == 64 && isShared &&
-      (left.isWithin(kMostIndex / 2) || right.isWithin(kMostIndex / 2));
+      around || aroundOther ||
+      (bits == 64 && isShared &&
+       (left.isWithin(kMostIndex / 2) || right.isWithin(kMostIndex / 2)));
   bool isSimple = isSigned(predicate) && areNear && (isExact || isClamped);
   DenseMap<std::pair<Value, Value>, Value> differences;
   auto getDifference = [&](Value x, Value y) {
@@ -148,12 +172,17 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
       return known;
     auto get = [&](Value base, Interval interval) {
       Value value = b.toInt(IndexElement{base, 0}, bits);
-      return isExact || interval.isWithin(kMostIndex)
+      return bits == 32 || isExact || interval.isWithin(kMostIndex)
                  ? value
                  : clamp(b, value, kMostIndex);
     };
-    known = b.sub(get(y, right), get(x, left));
-    if (isClamped)
+    Value to = get(y, right), from = get(x, left);
+    if (around)
+      to = clamp(b, to, *around);
+    if (aroundOther)
+      from = clamp(b, from, *aroundOther);
+    known = b.sub(to, from);
+    if (bits == 64 && isClamped)
       known = b.trunc32(clamp(b, known, kMostBound));
     return known;
   };
