@@ -22,7 +22,8 @@ using namespace mlir::attn;
 //===----------------------------------------------------------------------===//
 
 /// Quotients and remainders of a thread's positions in a tile by a constant: a
-/// period holds its base, so that quotients are constants.
+/// period holds its base, so that quotients are constants, or the base is a
+/// multiple of it, so that remainders are.
 template <typename OpT>
 static FailureOr<Elements> lowerDivisionOfPositions(OpT op, Operands<OpT> in,
                                                     ThreadBuilder &b) {
@@ -36,10 +37,16 @@ static FailureOr<Elements> lowerDivisionOfPositions(OpT op, Operands<OpT> in,
   for (IndexElement element : b.getIndices(in.getLhs())) {
     auto base = b.kernel.facts.bases.find(element.base);
     int64_t rest = element.offset % period;
-    if (element.offset < 0 || base == b.kernel.facts.bases.end() ||
-        base->second.lo < 0 || rest + base->second.hi >= period)
+    constexpr bool isQuotient = std::is_same_v<OpT, arith::DivUIOp>;
+    if (element.offset < 0 || base == b.kernel.facts.bases.end())
       return failure();
-    if (std::is_same_v<OpT, arith::DivUIOp>)
+    if (!isQuotient && base->second.multiple % period == 0) {
+      list.push_back({Value(), rest});
+      continue;
+    }
+    if (rest + base->second.most >= period)
+      return failure();
+    if (isQuotient)
       list.push_back({Value(), element.offset / period});
     else
       list.push_back({element.base, rest});

@@ -68,7 +68,7 @@ static Elements lowerIota(hopper::IotaOp op, Operands<hopper::IotaOp>,
     list = {{b.thread.inGroup, 0}};
   } else {
     Value first = b.shl(b.thread.quad, 1);
-    b.kernel.facts.bases[first] = {0, 6};
+    b.kernel.facts.bases[first] = {/*most=*/6, /*multiple=*/2};
     for (int64_t e = 0, count = fragment.getNumRegisters(); e < count; ++e)
       list.push_back({first, 8 * (e / 2) + e % 2});
   }

@@ -78,6 +78,11 @@ struct Remainder {
   Divisor divisor;
 };
 
+/// What the base of positions may be: multiples of a number, up to another one.
+struct PositionBase {
+  int64_t most = 0, multiple = 1;
+};
+
 /// What values of a thread are, besides what their operations say: it holds
 /// from the operation on that makes a value.
 struct ThreadFacts {
@@ -89,7 +94,7 @@ struct ThreadFacts {
   /// Of booleans, the i32 whose lowest bit they are.
   DenseMap<Value, Value> bytes;
   /// What bases of positions may be.
-  DenseMap<Value, Interval> bases;
+  DenseMap<Value, PositionBase> bases;
   /// What uses compute again by themselves, from what it is made of.
   DenseSet<Operation *> repeated;
 };

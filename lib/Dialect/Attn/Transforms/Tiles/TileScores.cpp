@@ -85,7 +85,7 @@ mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The conditions of a mask, which all have to hold: those on positions of
+/// The conditions of a mask, which all have to hold: bounds of positions of
 /// keys, and others.
 struct TileConditions {
   SmallVector<TileValue> positions, others;
@@ -104,8 +104,11 @@ void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
     return;
   }
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  bool isBound = compare &&
+                 compare.getPredicate() != arith::CmpIPredicate::eq &&
+                 compare.getPredicate() != arith::CmpIPredicate::ne;
   bool isOnPositions =
-      tile.limit.keys || (compare && compare.getLhs().getType().isIndex() &&
+      tile.limit.keys || (isBound && compare.getLhs().getType().isIndex() &&
                           isAlong(tile.kind, TileKind::Key));
   (isOnPositions ? positions : others).push_back(tile);
 }
@@ -229,9 +232,11 @@ LogicalResult ScoreEmitter::emitConditions() {
   bool isLimit = exist.limit.keys != nullptr;
   if (!isLimit)
     conditions.others.insert(conditions.others.begin(), exist);
-  // Conditions on keys alone are few.
+  // Conditions on keys alone are few, where reads ask for all of them or no
+  // tile asks for the number of keys.
   if (conditions.others.empty() ||
-      !isAlong(join(exist.kind, mask->kind), TileKind::Query)) {
+      ((!pairs.keyEnd || pairs.guardReads) &&
+       !isAlong(join(exist.kind, mask->kind), TileKind::Query))) {
     allowed = vectorizer.logicalAnd(exist, *mask);
     return success();
   }

@@ -1,0 +1,186 @@
+// Predicates of a tile that are words: unions of intervals, remainders of
+// positions, conditions of the query or of the key, and joins of these.
+
+// REQUIRES: numpy
+// UNSUPPORTED: sanitizer
+
+// RUN: attn-run %s --entry=ranges --target=cuda --emit=ptx | FileCheck %s --check-prefix=RANGES
+// RANGES-COUNT-2: bmsk.clamp.b32
+// RANGES:         or.b32
+// RUN: attn-run %s --entry=strided --target=cuda --emit=ptx | FileCheck %s --check-prefix=STRIDED
+// STRIDED-COUNT-7: vote.sync.ballot.b32
+// STRIDED-NOT:     rem.u32
+// STRIDED:         bmsk.clamp.b32
+
+// DEFINE: %{run} = %python %S/Inputs/run_kernel.py %s --arg=q=randn:1x1x300x64 --arg=k=randn:1x1x400x64
+// DEFINE: %{ranges} = %{run} --entry=ranges '--arg=a=randint(0,200):300' '--arg=e=randint(100,300):300' '--arg=c=randint(300,350):300' '--arg=f=randint(300,420):300'
+// RUN: %{ranges} | FileCheck %s
+// RUN: %{ranges} --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{ranges} --schedule '#hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 232>' | FileCheck %s
+// RUN: %{run} --entry=ranges '--arg=a=randint(-2147483648,2147483647):300' '--arg=e=randint(-2147483648,2147483647):300' '--arg=c=randint(-9,300):300' '--arg=f=randint(0,2147483647):300' | FileCheck %s
+
+// DEFINE: %{strided} = %{run} --entry=strided --arg=w=50
+// RUN: %{strided} --arg=d=1 | FileCheck %s
+// RUN: %{strided} --arg=d=4 | FileCheck %s
+// RUN: %{strided} --arg=d=-7 --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{strided} --arg=d=64 --schedule '#hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232>' | FileCheck %s
+// RUN: %{strided} --arg=d=127 --schedule '#hopper.schedule<tile_m = 64, tile_n = 176, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{strided} --arg=d=200 | FileCheck %s
+// RUN: %{strided} --arg=d=5000000000 | FileCheck %s
+// RUN: %{strided} --arg=d=0 | FileCheck %s
+// RUN: %{strided} --arg=d=5 --grad=q,k --tolerance=0.05 | FileCheck %s --check-prefix=GRAD
+
+// RUN: %{run} --entry=constants | FileCheck %s
+// RUN: %{run} --entry=constants --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{run} --entry=flags '--arg=t=randint(0,2):400' '--arg=r=randint(0,2):300' | FileCheck %s
+// RUN: %{run} --entry=grid | FileCheck %s
+// RUN: %{run} --entry=grid --schedule '#hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 240>' | FileCheck %s
+// RUN: not %{run} --entry=grid --tolerance=0 | FileCheck %s --check-prefix=WRONG
+
+// CHECK: o: max error
+// CHECK: seed 0
+// GRAD: q{{.*}}: max error
+// GRAD: k{{.*}}: max error
+// WRONG: o: max error
+
+!q = tensor<?x?x?x64xbf16>
+!v = tensor<?xi32>
+!b = tensor<?xi1>
+
+// a <= j < e or c <= j < f, for each query.
+func.func @ranges(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %a: !v {attn.name = "a"}, %e: !v {attn.name = "e"}, %c: !v {attn.name = "c"}, %f: !v {attn.name = "f"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%a, %e, %c, %f : !v, !v, !v, !v) outs(%init : !q)
+      mask(%b, %h, %i, %j, %t0, %t1, %t2, %t3) {
+        %x0 = tensor.extract %t0[%i] : !v
+        %x1 = tensor.extract %t1[%i] : !v
+        %x2 = tensor.extract %t2[%i] : !v
+        %x3 = tensor.extract %t3[%i] : !v
+        %y0 = arith.index_cast %x0 : i32 to index
+        %y1 = arith.index_cast %x1 : i32 to index
+        %y2 = arith.index_cast %x2 : i32 to index
+        %y3 = arith.index_cast %x3 : i32 to index
+        %p0 = arith.cmpi sle, %y0, %j : index
+        %p1 = arith.cmpi slt, %j, %y1 : index
+        %p2 = arith.cmpi sge, %j, %y2 : index
+        %p3 = arith.cmpi sgt, %y3, %j : index
+        %r0 = arith.andi %p0, %p1 : i1
+        %r1 = arith.andi %p2, %p3 : i1
+        %r = arith.ori %r0, %r1 : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// The last w keys and every d-th one before them.
+func.func @strided(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %w: index {attn.name = "w"}, %d: index {attn.name = "d"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%w, %d : index, index) outs(%init : !q)
+      mask(%b, %h, %i, %j, %t0, %t1) {
+        %distance = arith.subi %i, %j : index
+        %is_near = arith.cmpi slt, %distance, %t0 : index
+        %rest = arith.remsi %distance, %t1 : index
+        %zero = arith.constant 0 : index
+        %is_there = arith.cmpi eq, %rest, %zero : index
+        %either = arith.ori %is_near, %is_there : i1
+        %is_before = arith.cmpi sle, %j, %i : index
+        %r = arith.andi %either, %is_before : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// Remainders by constants: equal ones in one of two classes, and not both.
+func.func @constants(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) outs(%init : !q)
+      mask(%b, %h, %i, %j) {
+        %c7 = arith.constant 7 : index
+        %c48 = arith.constant 48 : index
+        %c100 = arith.constant 100 : index
+        %i0 = arith.remui %i, %c7 : index
+        %j0 = arith.remui %j, %c7 : index
+        %p0 = arith.cmpi eq, %i0, %j0 : index
+        %i1 = arith.remui %i, %c48 : index
+        %j1 = arith.remui %j, %c48 : index
+        %p1 = arith.cmpi eq, %j1, %i1 : index
+        %differ = arith.xori %p0, %p1 : i1
+        %distance = arith.subi %j, %i : index
+        %is_far = arith.cmpi sge, %distance, %c100 : index
+        %r = arith.ori %differ, %is_far : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// Keys with a flag are seen by all, others by those near, none by some queries.
+func.func @flags(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %f: !b {attn.name = "t"}, %g: !b {attn.name = "r"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%f, %g : !b, !b) outs(%init : !q)
+      mask(%b, %h, %i, %j, %t, %u) {
+        %c30 = arith.constant 30 : index
+        %flag = tensor.extract %t[%j] : !b
+        %own = tensor.extract %u[%i] : !b
+        %distance = arith.subi %i, %j : index
+        %size = math.absi %distance : index
+        %is_near = arith.cmpi sle, %size, %c30 : index
+        %sees = arith.andi %is_near, %own : i1
+        %r = arith.ori %flag, %sees : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// Rows or columns nearby of a grid with 64 columns.
+func.func @grid(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) outs(%init : !q)
+      mask(%b, %h, %i, %j) {
+        %c1m = arith.constant 1 : index
+        %c3m = arith.constant 3 : index
+        %c64 = arith.constant 64 : index
+        %i0 = arith.remui %i, %c64 : index
+        %j0 = arith.remui %j, %c64 : index
+        %d0 = arith.subi %i0, %j0 : index
+        %s0 = math.absi %d0 : index
+        %p0 = arith.cmpi sle, %s0, %c3m : index
+        %i1 = arith.divui %i, %c64 : index
+        %j1 = arith.divui %j, %c64 : index
+        %d1 = arith.subi %i1, %j1 : index
+        %s1 = math.absi %d1 : index
+        %p1 = arith.cmpi sle, %s1, %c1m : index
+        %r = arith.ori %p0, %p1 : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
