@@ -214,6 +214,7 @@ func.func @by_keys(%q: !t) -> !t {
 
 !t = tensor<2x8x?x64xbf16>
 // CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} zigzag
 // CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} zigzag
 // CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 // CHECK: for any strides:

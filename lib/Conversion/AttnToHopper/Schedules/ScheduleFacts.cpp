@@ -190,21 +190,34 @@ static bool asksForKeys(Region &tiles) {
       tiles.front().getTerminator()->getOperand(0).getDefiningOp());
 }
 
-/// Whether a mask may have the same conditions again some tiles further on.
-static bool dividesPositions(Region &mask) {
+namespace {
+/// How a mask divides something of positions.
+struct Divisions {
+  bool any = false, remainders = false;
+};
+} // namespace
+
+/// By numbers of a call, or by constants that may be the size of tiles.
+static Divisions getDivisions(Region &mask) {
   if (mask.empty())
-    return false;
+    return {};
   llvm::SetVector<Operation *> dependent;
   for (unsigned number : {kNumMaskArgs - 2, kNumMaskArgs - 1})
     getForwardSlice(mask.getArgument(number), &dependent);
-  return llvm::any_of(dependent, [](Operation *op) {
+  Divisions found;
+  for (Operation *op : dependent) {
     constexpr int64_t leastTile = 32;
     APInt divisor;
-    return isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp,
-               arith::RemSIOp, arith::RemUIOp>(op) &&
-           (!matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) ||
-            divisor.sge(leastTile));
-  });
+    bool isRemainder = isa<arith::RemSIOp, arith::RemUIOp>(op);
+    if ((!isRemainder &&
+         !isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(op)) ||
+        (matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) &&
+         divisor.slt(leastTile)))
+      continue;
+    found.any = true;
+    found.remainders |= isRemainder;
+  }
+  return found;
 }
 
 static bool hasFunctions(Region &score) {
@@ -250,7 +263,9 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   largeBlocks = rows != 0 && !smallBlocks;
   blockQueries = std::gcd(rows, 2 * kBlock);
   blockKeys = std::gcd(columns, kBlock);
-  divides = dividesPositions(mask);
+  Divisions divisions = getDivisions(mask);
+  divides = divisions.any;
+  periodic = divisions.remainders;
   // Of a block there is one read.
   maskReadsKeys = rows == 0 && readsPerKey(mask, kNumMaskArgs - 1);
 

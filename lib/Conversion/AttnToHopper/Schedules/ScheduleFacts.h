@@ -26,8 +26,9 @@ struct ScheduleFacts {
   /// queries, and 128 keys.
   int64_t smallBlocks = 0, largeBlocks = 0, blockQueries = 256, blockKeys = 128;
   /// Whether the mask divides something of positions by a number of the call,
-  /// or a constant that may be the size of tiles.
-  int64_t divides = 0;
+  /// or a constant that may be the size of tiles; and whether it asks for a
+  /// remainder, so that it may have the same conditions again further on.
+  int64_t divides = 0, periodic = 0;
   /// Whether the mask reads a capture for each key, but not by blocks.
   int64_t maskReadsKeys = 0;
   /// Whether the score is a bias in the product; reads a capture for each key;
@@ -71,6 +72,7 @@ struct ScheduleFacts {
     visit(Name("block_queries"), facts.blockQueries);
     visit(Name("block_keys"), facts.blockKeys);
     visit(Name("divides"), facts.divides);
+    visit(Name("periodic"), facts.periodic);
     visit(Name("mask_reads_keys"), facts.maskReadsKeys);
     visit(Name("bias"), facts.bias);
     visit(Name("score_reads_keys"), facts.scoreReadsKeys);
