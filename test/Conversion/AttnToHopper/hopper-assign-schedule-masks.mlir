@@ -241,3 +241,43 @@ func.func @rows_and_strided(%q: !t, %rows: tensor<?xi1>, %n: index) -> !t {
       }
   return %s : !t
 }
+
+// -----
+
+// A quotient alone, as of chunks, comes once, and a window needs all tiles with
+// any remainder in it.
+
+!t = tensor<2x8x?x64xbf16>
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 128,
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64,
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 128,
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64,
+func.func @chunks_and_dilated(%q: !t, %n: index, %m: index) -> !t {
+  %o = attn.attention
+      ins(%q, %q, %q : !t, !t, !t)
+      captures(%n : index)
+      outs(%q : !t)
+      mask(%b, %h, %i, %j, %nn) {
+        %x = arith.floordivsi %i, %nn : index
+        %y = arith.floordivsi %j, %nn : index
+        %p = arith.cmpi eq, %x, %y : index
+        attn.yield %p : i1
+      }
+  %s = attn.attention
+      ins(%o, %q, %q : !t, !t, !t)
+      captures(%n, %m : index, index)
+      outs(%q : !t)
+      mask(%b, %h, %i, %j, %nn, %mm) {
+        %c0 = arith.constant 0 : index
+        %d = arith.subi %i, %j : index
+        %a = math.absi %d : index
+        %near = arith.cmpi sle, %a, %mm : index
+        %e = arith.remsi %d, %nn : index
+        %p = arith.cmpi eq, %e, %c0 : index
+        %r = arith.andi %near, %p : i1
+        attn.yield %r : i1
+      }
+  return %s : !t
+}

@@ -103,3 +103,56 @@ gpu.module @o {
     gpu.return
   }
 }
+
+// Of a divisor that is an absolute value, an instruction in text, too, and once
+// for all who divide by it.
+
+// CHECK-LABEL: llvm.func @absolute(
+// CHECK: llvm.inline_asm {{.*}}neg.s64
+// CHECK: math.ctlz
+// CHECK-NOT: math.ctlz
+// CHECK-NOT: arith.remui
+// CHECK: llvm.return
+gpu.module @absolutes {
+  gpu.func @absolute(%by: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %c1 = arith.constant 1 : index
+      %absolute = math.absi %by : index
+      %safe = arith.maxui %absolute, %c1 : index
+      %position = hopper.position %n
+      %i = hopper.iota : vector<16x1xindex>
+      %all = vector.broadcast %position : index to vector<16x1xindex>
+      %keys = arith.addi %i, %all : vector<16x1xindex>
+      %d = vector.broadcast %safe : index to vector<16x1xindex>
+      %r = arith.remui %keys, %d : vector<16x1xindex>
+      %j = hopper.iota : vector<1x64xindex>
+      %e = vector.broadcast %safe : index to vector<1x64xindex>
+      %s = arith.remui %j, %e : vector<1x64xindex>
+    }
+    gpu.return
+  }
+}
+
+// A thread's columns are pairs, so that remainders by 2 are constants.
+
+// CHECK-LABEL: llvm.func @even(
+// CHECK-NOT: arith.remui
+// CHECK: arith.cmpi eq, %c0_i32{{.*}}, %c0_i32
+// CHECK: arith.cmpi eq, %c1_i32{{.*}}, %c0_i32
+// CHECK: llvm.return
+gpu.module @evens {
+  gpu.func @even(%n: i32 {hopper.operand = 2 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %i = hopper.iota : vector<16x1xindex>
+      %c2 = arith.constant dense<2> : vector<16x1xindex>
+      %c0 = arith.constant dense<0> : vector<16x1xindex>
+      %r = arith.remui %i, %c2 : vector<16x1xindex>
+      %p = arith.cmpi eq, %r, %c0 : vector<16x1xindex>
+    }
+    gpu.return
+  }
+}

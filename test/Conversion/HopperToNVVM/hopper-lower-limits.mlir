@@ -89,3 +89,29 @@ gpu.module @n {
     gpu.return
   }
 }
+
+// Numbers of 32 bits, as those that are read: brought near all positions, so that
+// 32 bits hold the difference, and the same for all positions as before.
+
+// CHECK-LABEL: llvm.func @numbers(
+// CHECK: %[[MOST:.*]] = arith.maxsi %{{.*}}, %c-4096_i32{{.*}} : i32
+// CHECK: %[[NEAR:.*]] = arith.minsi %[[MOST]], %c10737{{[0-9]+}}_i32{{.*}} : i32
+// CHECK: %[[END:.*]] = arith.subi %[[NEAR]], %{{.*}} : i32
+// CHECK: arith.cmpi slt, %c9_i32{{.*}}, %[[END]] : i32
+gpu.module @o {
+  gpu.func @numbers(%end: i32 {hopper.operand = 0 : i64}, %n: i32 {hopper.operand = 1 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %first = hopper.position %n
+      %all = vector.broadcast %first : index to vector<16x1xindex>
+      %iota = hopper.iota : vector<16x1xindex>
+      %key1 = arith.addi %all, %iota : vector<16x1xindex>
+      %key = vector.broadcast %key1 : vector<16x1xindex> to vector<16x64xindex>
+      %index = arith.index_cast %end : i32 to index
+      %ends = vector.broadcast %index : index to vector<16x64xindex>
+      %before = arith.cmpi slt, %key, %ends : vector<16x64xindex>
+    }
+    gpu.return
+  }
+}

@@ -85,3 +85,111 @@ gpu.module @n {
     gpu.return
   }
 }
+
+// Joins of conditions are those of words: an interval of each row, a condition of
+// the row alone, and one of the keys, whose bits both rows share.
+
+// CHECK: llvm.func @joined(
+// CHECK:      %[[NEAR:.*]] = llvm.inline_asm {{.*}}"bmsk.clamp.b32
+// CHECK:      %[[ROW:.*]] = arith.select %{{.*}}, %c-1_i32{{.*}}, %c0_i32{{.*}} : i32
+// CHECK-NEXT: %[[OWN:.*]] = arith.andi %[[NEAR]], %[[ROW]] : i32
+// CHECK:      arith.select %{{.*}}, %c1_i32{{.*}}, %c0_i32{{.*}} : i32
+// CHECK:      arith.select %{{.*}}, %c-2147483648_i32{{.*}}, %c0_i32{{.*}} : i32
+// CHECK-NEXT: %[[KEYS:.*]] = arith.ori %{{.*}}, %{{.*}} : i32
+// CHECK-NEXT: %[[WORD:.*]] = arith.ori %[[OWN]], %[[KEYS]] : i32
+// CHECK:      llvm.inline_asm {{.*}}setp.ne.b32{{.*}} %[[WORD]] : (i32) -> i1
+// The other row.
+// CHECK:      llvm.inline_asm {{.*}}"bmsk.clamp.b32
+// CHECK-NOT:  %c-2147483648_i32{{.*}}, %c0_i32
+// CHECK:      arith.ori %{{.*}}, %[[KEYS]] : i32
+// CHECK:      llvm.return
+gpu.module @o {
+  gpu.func @joined(%n: i32 {hopper.operand = 2 : i64}, %c: f32 {hopper.operand = 3 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %position = hopper.position %n
+      %key_base = vector.broadcast %position : index to vector<128x1xindex>
+      %iota = hopper.iota : vector<128x1xindex>
+      %key1 = arith.addi %key_base, %iota : vector<128x1xindex>
+      %key = vector.broadcast %key1 : vector<128x1xindex> to vector<128x64xindex>
+      %query1 = hopper.iota : vector<1x64xindex>
+      %query = vector.broadcast %query1 : vector<1x64xindex> to vector<128x64xindex>
+      %is_before = arith.cmpi sle, %key, %query : vector<128x64xindex>
+      %c7 = arith.constant dense<7> : vector<1x64xindex>
+      %rest = arith.remui %query1, %c7 : vector<1x64xindex>
+      %is_late1 = arith.cmpi ugt, %rest, %c7 : vector<1x64xindex>
+      %is_late = vector.broadcast %is_late1 : vector<1x64xi1> to vector<128x64xi1>
+      %own = arith.andi %is_before, %is_late : vector<128x64xi1>
+      %c11 = arith.constant dense<11> : vector<128x1xindex>
+      %key_rest = arith.remui %key1, %c11 : vector<128x1xindex>
+      %flag1 = arith.cmpi ugt, %key_rest, %c11 : vector<128x1xindex>
+      %flag = vector.broadcast %flag1 : vector<128x1xi1> to vector<128x64xi1>
+      %either = arith.ori %own, %flag : vector<128x64xi1>
+      %zero = arith.constant dense<0.0> : vector<128x64xf32>
+      %one = arith.constant dense<1.0> : vector<128x64xf32>
+      %x = arith.select %either, %one, %zero : vector<128x64xi1>, vector<128x64xf32>
+      %sum = hopper.reduce add %x : vector<128x64xf32> -> vector<4x64xf32>
+      hopper.yield
+    }
+    gpu.return
+  }
+}
+
+// Remainders of positions that are those of the row: how far the first key with
+// that remainder is, of which each bit is compared with those of all columns.
+
+// CHECK: llvm.func @residues(
+// CHECK-COUNT-7: nvvm.vote.sync ballot
+// CHECK:      %[[SIGN:.*]] = arith.shrsi %[[APART:.*]], %c31_i32
+// CHECK:      %[[ROUND:.*]] = arith.andi %[[SIGN]], %{{.*}} : i32
+// CHECK-NEXT: %[[DISTANCE:.*]] = arith.addi %[[APART]], %[[ROUND]] : i32
+// CHECK:      arith.shli %[[DISTANCE]], %c31_i32
+// CHECK:      arith.xori
+// CHECK:      %[[IS:.*]] = arith.cmpi ult, %[[DISTANCE]], %c128_i32
+// CHECK-NEXT: arith.constant 0
+// CHECK-NEXT: %[[WORD:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : i32
+// CHECK:      llvm.inline_asm {{.*}}setp.ne.b32{{.*}} %[[WORD]] : (i32) -> i1
+// By a constant they are known: of 7, three bits, and no distance is more.
+// CHECK-NOT:  arith.cmpi ult
+// CHECK:      arith.constant {{[0-9-]+}} : i32
+// CHECK:      llvm.return
+gpu.module @r {
+  gpu.func @residues(%by: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %c1 = arith.constant 1 : index
+      %absolute = math.absi %by : index
+      %safe = arith.maxui %absolute, %c1 : index
+      %position = hopper.position %n
+      %key_base = vector.broadcast %position : index to vector<128x1xindex>
+      %iota = hopper.iota : vector<128x1xindex>
+      %key = arith.addi %key_base, %iota : vector<128x1xindex>
+      %query = hopper.iota : vector<1x64xindex>
+      %zero = arith.constant dense<0.0> : vector<128x64xf32>
+      %one = arith.constant dense<1.0> : vector<128x64xf32>
+
+      %key_by = vector.broadcast %safe : index to vector<128x1xindex>
+      %query_by = vector.broadcast %safe : index to vector<1x64xindex>
+      %key_rest1 = arith.remui %key, %key_by : vector<128x1xindex>
+      %query_rest1 = arith.remui %query, %query_by : vector<1x64xindex>
+      %key_rest = vector.broadcast %key_rest1 : vector<128x1xindex> to vector<128x64xindex>
+      %query_rest = vector.broadcast %query_rest1 : vector<1x64xindex> to vector<128x64xindex>
+      %are_equal = arith.cmpi eq, %key_rest, %query_rest : vector<128x64xindex>
+      %x = arith.select %are_equal, %one, %zero : vector<128x64xi1>, vector<128x64xf32>
+
+      %key_7 = arith.constant dense<7> : vector<128x1xindex>
+      %query_7 = arith.constant dense<7> : vector<1x64xindex>
+      %key_rest7 = arith.remui %key, %key_7 : vector<128x1xindex>
+      %query_rest7 = arith.remui %query, %query_7 : vector<1x64xindex>
+      %key_all7 = vector.broadcast %key_rest7 : vector<128x1xindex> to vector<128x64xindex>
+      %query_all7 = vector.broadcast %query_rest7 : vector<1x64xindex> to vector<128x64xindex>
+      %are_equal7 = arith.cmpi eq, %query_all7, %key_all7 : vector<128x64xindex>
+      %y = arith.select %are_equal7, %x, %zero : vector<128x64xi1>, vector<128x64xf32>
+      %sum = hopper.reduce add %y : vector<128x64xf32> -> vector<4x64xf32>
+      hopper.yield
+    }
+    gpu.return
+  }
+}
