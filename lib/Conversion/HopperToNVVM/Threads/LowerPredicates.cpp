@@ -71,7 +71,8 @@ private:
   Predicate parseLimits(const Conditions &conditions);
   Predicate parseJoint(const Conditions &conditions);
   const Bits *parseResidue(const Conditions &conditions, unsigned number);
-  /// All of a predicate as bits, if it has any that other rows do not share.
+  /// All of a predicate as bits: its own or, where both rows have the same
+  /// conditions, one of each column; null if it has neither.
   const Bits *getBits(const Conditions &conditions);
   Bits *make(Bits::Kind kind, const Conditions &conditions) {
     bits.push_back(std::make_unique<Bits>());
@@ -93,7 +94,8 @@ public:
       : b(b), root(root), positions(b) {
     note(root);
   }
-  ArrayRef<Value> get(const Bits &bits, int64_t row);
+  /// The words of a row.
+  SmallVector<Value> get(const Bits &bits, int64_t row);
   /// Whether rows have bits of the root in common.
   bool areShared() const {
     return root.kind == Bits::Kind::Interval &&
@@ -109,6 +111,7 @@ private:
   ThreadBuilder &b;
   const Bits &root;
   PositionBits positions;
+  SmallPtrSet<const Bits *, 8> noted;
   DenseMap<std::pair<const Bits *, int64_t>, SmallVector<Value>> words;
 };
 } // namespace
@@ -261,7 +264,10 @@ Predicate PredicateParser::parseJoint(const Conditions &conditions) {
   }
   const Bits *left = getBits(lhs);
   const Bits *right = left ? getBits(rhs) : nullptr;
-  if (!right)
+  // What rows share is joined once for both.
+  bool isShared = conditions[0] == conditions[1];
+  if (!right || (isShared && (left->kind == Bits::Kind::Columns ||
+                              right->kind == Bits::Kind::Columns)))
     return {};
   Bits *either = make(*kind, conditions);
   either->lhs = left;
@@ -319,6 +325,8 @@ static int64_t countComparisons(const Bits &bits,
 //===----------------------------------------------------------------------===//
 
 void WordBuilder::note(const Bits &bits) {
+  if (!noted.insert(&bits).second)
+    return;
   if (bits.kind == Bits::Kind::Interval)
     for (int64_t row = 0; row < kNumRows; ++row)
       positions.noteInterval(bits.lower[row], bits.upper[row], bits.runs[row]);
@@ -371,7 +379,7 @@ SmallVector<Value> WordBuilder::emit(const Bits &bits, int64_t row) {
   llvm_unreachable("all kinds are handled");
 }
 
-ArrayRef<Value> WordBuilder::get(const Bits &bits, int64_t row) {
+SmallVector<Value> WordBuilder::get(const Bits &bits, int64_t row) {
   if (row > 0 && bits.conditions[row] == bits.conditions[0])
     return get(bits, 0);
   auto it = words.find({&bits, row});
@@ -388,7 +396,7 @@ Value WordBuilder::test(int64_t row, int64_t column) {
     column += first;
     return b.testBit(shared[column / kWordBits], column % kWordBits);
   }
-  ArrayRef<Value> own = get(root, row);
+  SmallVector<Value> own = get(root, row);
   return b.testBit(own[column / kWordBits], column % kWordBits);
 }
 
