@@ -23,6 +23,10 @@ enum Positions : unsigned { None = 0, Query = 1, Key = 2, Pair = 3 };
 constexpr int64_t kRead = 4, kConstantDivision = 4, kSharedDivision = 6,
                   kDivision = 20, kFloatDivision = 10, kFunction = 12,
                   kFastFunction = 2;
+// Of a word with a bit for each of 32 keys: a bound, and a remainder.
+constexpr int64_t kBoundInWord = 10, kRemainderInWord = 25;
+/// With fewer conditions, each pair is compared.
+constexpr int64_t kFewestInWords = 2;
 /// More iterations, also those of loops in others, count as so many.
 constexpr int64_t kMostTimes = 1 << 20;
 /// Parts that a description names.
@@ -33,6 +37,7 @@ public:
   explicit CostCounter(Region &mask) : mask(mask) {
     uses[mask.getArgument(kNumMaskArgs - 2)] = Query;
     uses[mask.getArgument(kNumMaskArgs - 1)] = Key;
+    forms[mask.getArgument(kNumMaskArgs - 1)] = Form::Position;
   }
 
   MaskCost count();
@@ -40,6 +45,7 @@ public:
 private:
   void count(Region &region, int64_t times, unsigned around);
   void count(Operation &op, int64_t times, unsigned around);
+  void addToPairs(MaskCost::Part part);
   unsigned getPositions(Operation &op);
   /// The instructions of an operation, and, if it is several, what to say of
   /// it.
@@ -47,8 +53,18 @@ private:
   int64_t getDivisionCost(Operation &op, MaskCost::Part &part);
   void describeRead(tensor::ExtractOp op, MaskCost::Part &part);
 
+  /// What a kernel for a GPU has as words, and of what.
+  enum class Form { Other, Position, Size, Remainder, Word };
+  Form getForm(Operation &op);
+  int64_t getCostInWords(Operation &op, Form form);
+
   Region &mask;
   DenseMap<Value, unsigned> uses;
+  DenseMap<Value, Form> forms;
+  /// Comparisons that are words, and operations that count for pairs unless
+  /// there are enough of them.
+  int64_t numInWords = 0;
+  SmallVector<MaskCost::Part> inPairs;
   MaskCost cost;
 };
 } // namespace
@@ -125,6 +141,77 @@ int64_t CostCounter::getCost(Operation &op, MaskCost::Part &part) {
       });
 }
 
+/// A position of the key and numbers of the query and the call, the size or a
+/// remainder of one, or a condition on these.
+CostCounter::Form CostCounter::getForm(Operation &op) {
+  auto get = [&](unsigned number) {
+    return forms.lookup(op.getOperand(number));
+  };
+  auto isOfRow = [&](unsigned number) {
+    return (uses.lookup(op.getOperand(number)) & Key) == 0;
+  };
+  auto isWith = [&](unsigned number, Form form) {
+    return get(number) == form && isOfRow(1 - number);
+  };
+  auto isEither = [&](Form form) { return isWith(0, form) || isWith(1, form); };
+  if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+    if (isEither(Form::Position))
+      return Form::Position;
+    return isEither(Form::Remainder) ? Form::Remainder : Form::Other;
+  }
+  if (isa<math::AbsIOp>(op))
+    return get(0) == Form::Position ? Form::Size : Form::Other;
+  if (isa<arith::RemSIOp, arith::RemUIOp>(op))
+    return get(0) == Form::Position && uses.lookup(op.getOperand(1)) == None
+               ? Form::Remainder
+               : Form::Other;
+  if (isa<arith::SelectOp>(op))
+    return get(1) == Form::Remainder && get(2) == Form::Remainder
+               ? Form::Remainder
+               : Form::Other;
+  if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+    // Of bounds, only those that correct the sign are known to the compiler.
+    if (isEither(Form::Remainder))
+      return compare.getPredicate() == arith::CmpIPredicate::eq ||
+                     uses.lookup(op.getOperand(0)) == None ||
+                     uses.lookup(op.getOperand(1)) == None
+                 ? Form::Word
+                 : Form::Other;
+    bool isBound = compare.getPredicate() != arith::CmpIPredicate::eq &&
+                   compare.getPredicate() != arith::CmpIPredicate::ne;
+    return isBound && (isEither(Form::Position) || isEither(Form::Size))
+               ? Form::Word
+               : Form::Other;
+  }
+  if (!isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
+    return Form::Other;
+  // Conditions of the query or of the key alone are words beside others.
+  auto isOne = [&](unsigned number) {
+    return get(number) == Form::Word ||
+           uses.lookup(op.getOperand(number)) != Pair;
+  };
+  bool isAny = get(0) == Form::Word || get(1) == Form::Word;
+  return isAny && isOne(0) && isOne(1) ? Form::Word : Form::Other;
+}
+
+int64_t CostCounter::getCostInWords(Operation &op, Form form) {
+  if (form != Form::Word)
+    return 0;
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  if (!compare)
+    return 1;
+  auto isOf = [&](Form form) {
+    return llvm::any_of(op.getOperands(), [&](Value operand) {
+      return forms.lookup(operand) == form;
+    });
+  };
+  // The correction of a sign is no comparison of its own.
+  if (isOf(Form::Remainder))
+    return compare.getPredicate() == arith::CmpIPredicate::eq ? kRemainderInWord
+                                                              : 0;
+  return isOf(Form::Size) ? 2 * kBoundInWord : kBoundInWord;
+}
+
 void CostCounter::count(Operation &op, int64_t times, unsigned around) {
   unsigned positions = getPositions(op);
   for (Value result : op.getResults())
@@ -146,6 +233,10 @@ void CostCounter::count(Operation &op, int64_t times, unsigned around) {
   }
   MaskCost::Part part{&op, 0, "", ""};
   part.cost = times * getCost(op, part);
+  // What is in a branch or a loop of pairs is computed for each of them.
+  Form form = around == None ? getForm(op) : Form::Other;
+  if (form != Form::Other)
+    forms[op.getResult(0)] = form;
   switch (positions | around) {
   case None:
     return;
@@ -156,13 +247,25 @@ void CostCounter::count(Operation &op, int64_t times, unsigned around) {
     cost.key += part.cost;
     return;
   }
+  if (form != Form::Other) {
+    numInWords += form == Form::Word && isa<arith::CmpIOp>(op);
+    cost.word += getCostInWords(op, form);
+    inPairs.push_back(std::move(part));
+    return;
+  }
+  addToPairs(std::move(part));
+}
+
+void CostCounter::addToPairs(MaskCost::Part part) {
   cost.pair += part.cost;
   if (part.what.empty())
     return;
   auto isDearer = [](int64_t cost, const MaskCost::Part &other) {
     return cost > other.cost;
   };
-  cost.parts.insert(llvm::upper_bound(cost.parts, part.cost, isDearer), part);
+  int64_t own = part.cost;
+  cost.parts.insert(llvm::upper_bound(cost.parts, own, isDearer),
+                    std::move(part));
 }
 
 void CostCounter::count(Region &region, int64_t times, unsigned around) {
@@ -172,6 +275,14 @@ void CostCounter::count(Region &region, int64_t times, unsigned around) {
 
 MaskCost CostCounter::count() {
   count(mask, 1, None);
+  if (numInWords >= kFewestInWords) {
+    // The test of a bit.
+    ++cost.pair;
+  } else {
+    cost.word = 0;
+    for (MaskCost::Part &part : inPairs)
+      addToPairs(std::move(part));
+  }
   return std::move(cost);
 }
 
@@ -184,6 +295,8 @@ std::string MaskCost::describe() const {
       "the predicate takes about {0} instruction{1} for each pair of a partial "
       "tile",
       pair, pair == 1 ? "" : "s");
+  if (word)
+    text += llvm::formatv(", {0} for each query and 32 keys", word);
   if (query)
     text += llvm::formatv(", {0} for each query", query);
   if (key)

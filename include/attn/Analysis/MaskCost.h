@@ -15,6 +15,8 @@ struct MaskCost {
   /// For each pair of a tile, each query and each key: what depends on both
   /// positions, or on that one alone.
   int64_t pair = 0, query = 0, key = 0;
+  /// For each query and 32 keys, whose conditions are bits of a word.
+  int64_t word = 0;
 
   /// Operations of pairs that are more than one instruction, dearest first.
   struct Part {

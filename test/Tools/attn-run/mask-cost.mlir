@@ -80,3 +80,29 @@ func.func @reads(%q: tensor<1x1x100x16xf32>, %t: tensor<200xi1>) -> tensor<1x1x1
       }
   return %o : tensor<1x1x100x16xf32>
 }
+
+// Conditions on positions are words with a bit for each of 32 keys, unless a pair
+// has one alone; what is compared otherwise is in the cost of a pair.
+
+// RUN: attn-run %s --entry=words --explain --arg=q=randn:1x1x64x16 | FileCheck %s --check-prefix=WORDS
+// WORDS: the predicate takes about 1 instruction for each pair of a partial tile, 47 for each query and 32 keys{{.*}}
+func.func @words(%q: tensor<1x1x?x16xf32> {attn.name = "q"}) -> tensor<1x1x?x16xf32> {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : tensor<1x1x?x16xf32>
+  %init = tensor.empty(%n) : tensor<1x1x?x16xf32>
+  %o = attn.attention ins(%q, %q, %q : tensor<1x1x?x16xf32>, tensor<1x1x?x16xf32>, tensor<1x1x?x16xf32>)
+      outs(%init : tensor<1x1x?x16xf32>)
+      mask(%b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %c4 = arith.constant 4 : index
+        %c50 = arith.constant 50 : index
+        %d = arith.subi %i, %j : index
+        %s = math.absi %d : index
+        %near = arith.cmpi sle, %s, %c50 : index
+        %r = arith.remsi %d, %c4 : index
+        %p = arith.cmpi eq, %r, %c0 : index
+        %both = arith.andi %near, %p : i1
+        attn.yield %both : i1
+      }
+  return %o : tensor<1x1x?x16xf32>
+}
