@@ -53,8 +53,9 @@ def contenders(length, dim, causal, options):
     inputs = [x.detach() for x in (q, k, v)]
     out, lse = node.saved_tensors[-2:]
     d_lse = torch.zeros_like(lse)
-    found["our kernel"] = lambda: node.kernels.run_gradient(
-        inputs, (out, lse), (d_out, d_lse), (True, True, True)
+    kernels, numbers = node.rest
+    found["our kernel"] = lambda: kernels.run_gradient(
+        (*inputs, *numbers), (out, lse), (d_out, d_lse), (True, True, True)
     )
     if not grouped:
         o, l = aten._scaled_dot_product_flash_attention_for_cpu(*inputs, 0.0, causal)
