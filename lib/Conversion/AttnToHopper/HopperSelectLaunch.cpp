@@ -48,8 +48,11 @@ static LogicalResult addScratch(func::FuncOp function,
       if (!empty || result.use_empty())
         continue;
       if (empty.getType().getRank() == 0)
-        return op->emitError("expects tensors that one launch computes for "
-                             "another to have dimensions on a GPU")
+        return op->emitError(
+                   "expects what a launch computes for another, or for a "
+                   "number, to have dimensions on a GPU; the gradient "
+                   "of a tensor<f32> is no number, as that of an f32 "
+                   "is")
                << otherTarget;
       SmallVector<Attribute> extents;
       for (OpFoldResult size : empty.getMixedSizes()) {
