@@ -121,7 +121,14 @@ Degree KeyForm::getDegree(Value value) {
     return Degree::Affine;
   if (!dependsOnKey(value))
     return Degree::Constant;
-  return value == product ? Degree::Other : computeDegree(value);
+  if (value == product)
+    return Degree::Other;
+  // Once for each value, however many share it.
+  if (auto known = degrees.find(value); known != degrees.end())
+    return known->second;
+  Degree degree = computeDegree(value);
+  degrees[value] = degree;
+  return degree;
 }
 
 /// Of integers that hold all positions.

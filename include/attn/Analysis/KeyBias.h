@@ -67,6 +67,7 @@ private:
   Region &region;
   Value product, key;
   llvm::DenseMap<Value, bool> dependent, monotone;
+  llvm::DenseMap<Value, Degree> degrees;
 };
 
 /// The bias of the scores of an attention that is affine in the key, or made of

@@ -135,7 +135,18 @@ TileValue AffineBias::emitPieceSlope(OpBuilder &builder, Ends &ends,
 }
 
 /// What a value of the region grows by from key to key, in f32; null for 0.
+/// Once for each value, however many share it.
 TileValue AffineBias::emitSlope(OpBuilder &builder, Ends &ends, Value value) {
+  auto known = ends.slopes.find(value);
+  if (known != ends.slopes.end())
+    return known->second;
+  TileValue slope = computeSlope(builder, ends, value);
+  ends.slopes[value] = slope;
+  return slope;
+}
+
+TileValue AffineBias::computeSlope(OpBuilder &builder, Ends &ends,
+                                   Value value) {
   Location loc = op.getLoc();
   if (form.isConstant(value))
     return {};

@@ -42,12 +42,14 @@ private:
     std::optional<RegionVectorizer> last;
     /// Between which of them a bias is affine, so far.
     TileValue where;
+    llvm::DenseMap<Value, TileValue> slopes{};
   };
   FailureOr<RegionVectorizer> emitTerms(OpBuilder &builder, Value key);
   Value sumTerms(OpBuilder &builder, RegionVectorizer &values, double scale,
                  function_ref<TileValue(Value)> get);
   Value sumSlopes(OpBuilder &builder, Ends &ends);
   TileValue emitSlope(OpBuilder &builder, Ends &ends, Value value);
+  TileValue computeSlope(OpBuilder &builder, Ends &ends, Value value);
   TileValue emitPieceSlope(OpBuilder &builder, Ends &ends, Operation *piece);
   void requireSame(OpBuilder &builder, Ends &ends, TileValue first,
                    TileValue last);
