@@ -112,7 +112,8 @@ SmallVector<Value> PositionBits::emitInterval(Value lower, Value upper,
     int64_t word = run.element / kWordBits, shift = run.element % kWordBits;
     for (Value bits : emitRun(lower, upper, run, /*isExact=*/true)) {
       add(word, shift == 0 ? bits : b.shl(bits, shift));
-      if (shift + run.count > kWordBits)
+      // A shift by all bits of a word has no result.
+      if (shift != 0 && shift + run.count > kWordBits)
         add(word + 1, b.shrU(bits, kWordBits - shift));
       ++word;
     }
