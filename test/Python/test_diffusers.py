@@ -15,6 +15,7 @@ if diffusers is not None:
     from attn.integrations import diffusers as ours
     from diffusers.models.attention_dispatch import (
         AttentionBackendName,
+        _AttentionBackendRegistry,
         attention_backend,
         dispatch_attention_fn,
     )
@@ -127,6 +128,35 @@ class Models(models.Case):
             got = dispatch_attention_fn(q, k, v, backend="attn", **named)
             self.assertEqual(got.shape, wanted.shape)
             torch.testing.assert_close(got, wanted)
+
+    def test_context_parallelism(self):
+        # diffusers has templates for it, of operators that return a log-sum-exp and
+        # keep what gradients need in its own context. attn has none and says so:
+        # diffusers refuses before anything runs.
+        can = _AttentionBackendRegistry._is_context_parallel_available
+        self.assertTrue(can(AttentionBackendName.NATIVE))
+        self.assertFalse(can(AttentionBackendName("attn")))
+        config = diffusers.ParallelConfig(
+            context_parallel_config=diffusers.ContextParallelConfig(ulysses_degree=2)
+        )
+        model, _ = self.make_flux()
+        model.set_attention_backend("attn")
+        self.addCleanup(model.set_attention_backend, "native")
+        # What makes a group of processes wants accelerators.
+        with mock.patch.object(
+            type(model), "_resolve_parallel_config", return_value=config
+        ):
+            with self.assertRaisesRegex(ValueError, "'attn' which does not support"):
+                model.enable_parallelism(config=config)
+        other, _ = self.make_flux()
+        for block in (*other.transformer_blocks, *other.single_transformer_blocks):
+            block.attn.processor._parallel_config = config
+        with self.assertRaisesRegex(ValueError, "'attn' does not support"):
+            other.set_attention_backend("attn")
+        # Where diffusers does not look, attn refuses.
+        q = torch.randn(1, 3, 2, 8)
+        with self.assertRaisesRegex(attn.Unsupported, "no context parallelism"):
+            dispatch_attention_fn(q, q, q, backend="attn", parallel_config=config)
 
     def test_errors(self):
         q = torch.randn(1, 3, 2, 8)
