@@ -5,10 +5,11 @@ other attentions side by side: the same model, start and batches.
   PYTHONPATH=python python3 benchmarks/gpt.py [--steps=N] [--svg=FILE]
       on a CPU: attn and PyTorch's own operations. Prints the losses, and fails
       where they are not the same up to rounding; --svg draws them.
-  PYTHONPATH=python python3 benchmarks/gpt.py --gpu [--json=FILE]
-      on a GPU, a larger one in bf16: milliseconds of a step with attn, a compiled
-      FlexAttention and SDPA, in less than 90 s. Only attention differs: the rest
-      of the model runs as it is, without torch.compile.
+  PYTHONPATH=python python3 benchmarks/gpt.py --gpu [--compile] [--length=N] [--json=FILE]
+      on a GPU, a larger one in bf16: milliseconds of a step with attn, FlexAttention
+      and SDPA, in less than 90 s. Only attention differs. FlexAttention is compiled;
+      the rest of the model runs as it is, or with --compile, all of each model is
+      compiled by torch.compile. A step has 16384 tokens.
 """
 
 import argparse
@@ -199,18 +200,20 @@ def compare(steps, svg):
     return apart < 1e-4 * 1.02**steps and curves["attn"][-1] < curves["attn"][0]
 
 
-def measure(path):
+def measure(length, compiles, path):
     """Milliseconds of a step on a GPU, by variant and kind of attention."""
     if not torch.cuda.is_available():
         sys.exit("gpt: expects a GPU, but there is none")
     text, found = read_text("cuda"), {}
-    sizes = 6, 1024, 16, 4096, 4
+    sizes = 6, 1024, 16, length, max(1, 16384 // length)
     for variant, kinds in ("causal", ("attn", "flex", "sdpa")), ("ALiBi", ("attn", "flex")):
         runs = {
             kind: Training(kind, text, sizes, variant == "ALiBi", 3e-4) for kind in kinds
         }
         times = {kind: [] for kind in kinds}
         for training in runs.values():
+            if compiles:
+                training.model = torch.compile(training.model, dynamic=False)
             for _ in range(3):
                 training.step()
         for _ in range(15):
@@ -234,6 +237,7 @@ def measure(path):
     print(
         f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}: {sizes[0]} layers,"
         f" dim {sizes[1]}, {sizes[2]} heads, length {sizes[3]}, batch {sizes[4]}, bf16"
+        + ", compiled" * compiles
     )
     if path:
         pathlib.Path(path).write_text(json.dumps(found, indent=1) + "\n")
@@ -246,10 +250,12 @@ def main():
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--svg", metavar="FILE")
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--length", type=int, default=4096)
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
     if args.gpu:
-        measure(args.json)
+        measure(args.length, args.compile, args.json)
     elif not compare(args.steps, args.svg):
         sys.exit("gpt: losses are not the same, or did not fall")
 

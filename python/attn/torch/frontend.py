@@ -239,7 +239,7 @@ def call(found, query, key, value, captured, wants_lse):
         or any([isinstance(x, torch.Tensor) and x.requires_grad for x in captured])
     ):
         # Copies are made here, if any, as gradients need them as well.
-        if not query.stride()[-1] == key.stride()[-1] == value.stride()[-1] == 1:
+        if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
             query, key, value = map(layout.with_unit_stride, (query, key, value))
         return autograd.Attention.apply(found, query, key, value, *captured)
     return found.run((query, key, value, *captured), wants_lse)
