@@ -35,6 +35,7 @@ bool mlir::attn::makesPieces(Operation *op) {
 
 KeyForm::KeyForm(Region &score)
     : region(score), product(score.getArgument(0)),
+      query(score.getArgument(kNumScoreArgs - 2)),
       key(score.getArgument(kNumScoreArgs - 1)) {}
 
 //===----------------------------------------------------------------------===//
@@ -76,44 +77,81 @@ std::optional<KeyBias> KeyForm::split(Value scores) {
   return bias;
 }
 
-std::optional<KeyBias> KeyForm::match() {
-  std::optional<KeyBias> bias =
-      split(region.front().getTerminator()->getOperand(0));
-  if (!bias || !isPositive(bias->factor))
-    return std::nullopt;
-  bool isAffine = false;
-  for (const KeyBias::Term &term : bias->terms) {
-    Degree degree = getDegree(term.value);
-    if (degree == Degree::Other || !term.value.getType().isF32())
-      return std::nullopt;
-    isAffine |= degree != Degree::Constant;
-    bias->hasPieces |= degree == Degree::Piecewise;
+/// Adds a term to those of a bias, in parts where it is a sum of such, and says
+/// whether all of it fits.
+bool KeyForm::splitTerm(KeyBias::Term term, bool allowKeys, KeyBias &bias) {
+  if (!term.value.getType().isF32())
+    return false;
+  Degree degree = getDegree(term.value);
+  if (degree != Degree::Other) {
+    bias.terms.push_back(term);
+    bias.isAffine |= degree != Degree::Constant;
+    bias.hasPieces |= degree == Degree::Piecewise;
+    return true;
   }
-  return isAffine ? bias : std::nullopt;
+  if (!allowKeys)
+    return false;
+  if (!dependsOnQuery(term.value)) {
+    bias.keys.push_back(term);
+    return true;
+  }
+  Operation *op = term.value.getDefiningOp();
+  auto splitOperand = [&](unsigned number, double factor) {
+    return splitTerm({op->getOperand(number), term.factor * factor}, allowKeys,
+                     bias);
+  };
+  if (isa_and_present<arith::NegFOp>(op))
+    return splitOperand(0, -1);
+  if (isa_and_present<arith::AddFOp, arith::SubFOp>(op))
+    return splitOperand(0, 1) &&
+           splitOperand(1, isa<arith::SubFOp>(op) ? -1 : 1);
+  if (isa_and_present<arith::MulFOp>(op))
+    for (unsigned number : {0, 1})
+      if (std::optional<double> factor = getConstant(op->getOperand(number));
+          factor && std::isfinite(*factor))
+        return splitOperand(1 - number, *factor);
+  return false;
+}
+
+std::optional<KeyBias> KeyForm::match(bool allowKeys) {
+  std::optional<KeyBias> found =
+      split(region.front().getTerminator()->getOperand(0));
+  if (!found || !isPositive(found->factor))
+    return std::nullopt;
+  KeyBias bias;
+  bias.factor = found->factor;
+  for (const KeyBias::Term &term : found->terms)
+    if (!splitTerm(term, allowKeys, bias))
+      return std::nullopt;
+  if (!bias.isAffine && bias.keys.empty())
+    return std::nullopt;
+  return bias;
 }
 
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Whether a value depends on the key, or on the product.
-bool KeyForm::dependsOnKey(Value value) {
-  if (value == key || value == product)
+/// Whether a value depends on a position, or on the product.
+bool KeyForm::dependsOn(Value value, Value position,
+                        llvm::DenseMap<Value, bool> &known) {
+  if (value == position || value == product)
     return true;
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  if (auto it = dependent.find(value); it != dependent.end())
+  if (auto it = known.find(value); it != known.end())
     return it->second;
-  bool result = op->walk([&](Operation *inner) {
-                    return llvm::any_of(inner->getOperands(),
-                                        [&](Value operand) {
-                                          return dependsOnKey(operand);
-                                        })
-                               ? WalkResult::interrupt()
-                               : WalkResult::advance();
-                  }).wasInterrupted();
-  return dependent[value] = result;
+  bool result =
+      op->walk([&](Operation *inner) {
+          return llvm::any_of(inner->getOperands(),
+                              [&](Value operand) {
+                                return dependsOn(operand, position, known);
+                              })
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        }).wasInterrupted();
+  return known[value] = result;
 }
 
 Degree KeyForm::getDegree(Value value) {
@@ -271,5 +309,6 @@ std::optional<KeyBias> mlir::attn::getKeyBias(AttentionLikeOpInterface op) {
   Region &score = op.getScore();
   if (score.empty())
     return std::nullopt;
-  return KeyForm(score).match();
+  return KeyForm(score).match(
+      /*allowKeys=*/getElementTypeOrSelf(op.getQuery().getType()).isBF16());
 }

@@ -379,6 +379,16 @@ Generator::Bounded Generator::makeUsualScore(double scoreBound) {
     score = {op("arith.addf", {score.expr, added.expr}),
              score.bound + added.bound};
   }
+  // Keys that are masked by what is added, whatever the query.
+  if (random.chance(20)) {
+    ExprRef isMasked =
+        makeCompare(random.pick({"arith.cmpi slt", "arith.cmpi sgt"}),
+                    makeVariable("j"), makeInt(random.range(0, 150)), 0);
+    score.expr =
+        op("arith.addf", {score.expr, makeSelect(Expr::Kind::Select, isMasked,
+                                                 property::makeFloat(-INFINITY),
+                                                 property::makeFloat(0))});
+  }
   return score;
 }
 

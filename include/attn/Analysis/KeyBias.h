@@ -1,10 +1,11 @@
 //===- KeyBias.h - Biases that are affine in the key ------------*- C++ -*-===//
 //
 // Scores `factor * product + bias`, where the bias of a query is a slope times
-// the position of the key, and something that does not depend on the key. Such
-// a bias may be made of pieces, which are affine between some keys, as the
-// absolute value of a distance is, or an element of a table for distances, of
-// which all beyond some share one.
+// the position of the key, something that does not depend on the key, and
+// something that depends on the key, but not on the query. Such a bias may be
+// made of pieces, which are affine between some keys, as the absolute value of
+// a distance is, or an element of a table for distances, of which all beyond
+// some share one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +17,8 @@
 namespace mlir::attn {
 
 /// What a score region yields, as `factor * score + sum of term.factor *
-/// term.value`. Factors are positive but for those of terms.
+/// term.value`, also over the terms of keys. Factors are positive but for those
+/// of terms.
 struct KeyBias {
   struct Term {
     Value value;
@@ -24,8 +26,10 @@ struct KeyBias {
   };
   double factor = 1;
   SmallVector<Term> terms;
-  /// Whether it is made of pieces.
-  bool hasPieces = false;
+  /// Those that depend on the key and not on the query, and are not affine.
+  SmallVector<Term> keys;
+  /// Whether some term is affine in the key; is made of pieces.
+  bool isAffine = false, hasPieces = false;
 };
 
 /// Whether an operation is a minimum or a maximum of two numbers with a sign.
@@ -53,25 +57,33 @@ public:
   Degree getDegree(Value value);
   bool isConstant(Value value) { return getDegree(value) == Degree::Constant; }
   /// What the region yields, with a bias that is affine in the key, or made of
-  /// such pieces, and not constant.
-  std::optional<KeyBias> match();
+  /// such pieces, and not constant; with `allowKeys`, or one with terms of
+  /// keys.
+  std::optional<KeyBias> match(bool allowKeys);
 
 private:
   std::optional<KeyBias> split(Value scores);
+  bool splitTerm(KeyBias::Term term, bool allowKeys, KeyBias &bias);
   Degree computeDegree(Value value);
-  bool dependsOnKey(Value value);
+  bool dependsOnKey(Value value) { return dependsOn(value, key, dependent); }
+  bool dependsOnQuery(Value value) {
+    return dependsOn(value, query, dependentOnQuery);
+  }
+  bool dependsOn(Value value, Value position,
+                 llvm::DenseMap<Value, bool> &known);
   bool isMonotone(Value value);
   bool computeIsMonotone(Value value);
   bool canBeFlat(Value value);
 
   Region &region;
-  Value product, key;
-  llvm::DenseMap<Value, bool> dependent, monotone;
+  Value product, query, key;
+  llvm::DenseMap<Value, bool> dependent, dependentOnQuery, monotone;
   llvm::DenseMap<Value, Degree> degrees;
 };
 
 /// The bias of the scores of an attention that is affine in the key, or made of
-/// such pieces, if it has one.
+/// such pieces, if it has one; of bf16, also one with terms of keys, whose
+/// parts of 16 bits have the range of f32.
 std::optional<KeyBias> getKeyBias(AttentionLikeOpInterface op);
 
 } // namespace mlir::attn

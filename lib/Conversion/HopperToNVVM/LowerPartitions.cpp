@@ -17,36 +17,46 @@ using namespace mlir::attn;
 // Kernel
 //===----------------------------------------------------------------------===//
 
-/// All threads write the iota tiles, 16 bytes at a time. As all columns of a
-/// row are the same, those of a chunk may be in any order.
-static void writeIotaTiles(ThreadBuilder &b) {
+/// All threads write a tile of so many rows, 16 bytes at a time: all columns of
+/// a row are the two numbers of 16 bits that `getPair` gives for it. So those
+/// of a chunk may be in any order.
+static void writeTile(ThreadBuilder &b, Value shared, int64_t rows,
+                      function_ref<Value(Value)> getPair) {
+  constexpr int64_t numSegments = kRowBytes / kSegmentBytes;
+  auto loop = scf::ForOp::create(b, b.thread.id, b.i32(rows * numSegments),
+                                 b.i32(b.kernel.numThreads));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value segment = loop.getInductionVar();
+  Value pair = getPair(b.divU(segment, numSegments));
+  auto vector = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
+  Value all = LLVM::UndefOp::create(b, vector);
+  for (int64_t e = 0; e < kSegmentBytes / 4; ++e)
+    all = LLVM::InsertElementOp::create(b, all, pair, b.i32(e));
+  TileView tile = getTile(getStageTile(b, b.kernel.shared.get(shared), {}));
+  Value address =
+      b.offsetPointer(getSharedPointer(b, tile), b.mul(segment, kSegmentBytes));
+  LLVM::StoreOp::create(b, all, address, kSegmentBytes);
+  // Products read by another way than threads write.
+  b.setInsertionPointAfter(loop);
+  emitProxyFence(b);
+}
+
+/// The iota tiles, and what nobody writes of tiles whose stages are columns of
+/// the same rows, which products read as 0.
+static void writeTiles(ThreadBuilder &b) {
   Block *body = b.kernel.specialize->getBlock();
   for (auto iotaTile : body->getOps<hopper::CreateIotaTileOp>()) {
     hopper::TileType type = iotaTile.getResult().getType();
-    constexpr int64_t numSegments = kRowBytes / kSegmentBytes;
-    auto loop =
-        scf::ForOp::create(b, b.thread.id, b.i32(type.getRows() * numSegments),
-                           b.i32(b.kernel.numThreads));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value segment = loop.getInductionVar();
-    Value row = arith::UIToFPOp::create(b, b.getF32Type(),
-                                        b.divU(segment, numSegments));
-    Value pair = b.packPair(row, row, type.getElementType());
-    auto vector = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
-    Value all = LLVM::UndefOp::create(b, vector);
-    for (int64_t e = 0; e < kSegmentBytes / 4; ++e)
-      all = LLVM::InsertElementOp::create(b, all, pair, b.i32(e));
-    Value address = b.offsetPointer(
-        getSharedPointer(
-            b, getTile(getStageTile(
-                   b, b.kernel.shared.get(iotaTile.getResult()), {}))),
-        b.mul(segment, kSegmentBytes));
-    LLVM::StoreOp::create(b, all, address, kSegmentBytes);
-    // Products read by another way than threads write.
-    b.setInsertionPointAfter(loop);
-    emitProxyFence(b);
+    writeTile(b, iotaTile.getResult(), type.getRows(), [&](Value number) {
+      Value row = arith::UIToFPOp::create(b, b.getF32Type(), number);
+      return b.packPair(row, row, type.getElementType());
+    });
   }
+  for (auto channel : body->getOps<hopper::CreateChannelOp>())
+    if (b.kernel.shared.get(channel.getResult()).isBesideOthers)
+      writeTile(b, channel.getResult(), channel.getResult().getType().getRows(),
+                [&](Value) { return b.i32(0); });
 }
 
 /// One thread initialises the barriers of channels, work queues and turns.
@@ -88,7 +98,7 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   }
   thread.sharedBase = LLVM::AddressOfOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
-  writeIotaTiles(b);
+  writeTiles(b);
   initBarriers(b);
   b.setInsertionPoint(kernel.specialize);
   hopper::PartitionLayout layout(kernel.specialize);

@@ -325,6 +325,16 @@ func.func @affine_slopes(%s: vector<8x4xf32>, %r: vector<8xf32>) {
 
 // -----
 
+func.func @affine_keys(%s: vector<8x4xf32>, %r: vector<4xf32>) {
+  // expected-error@+1 {{expects one number for each of 8 keys, but got 'vector<4xf32>'}}
+  %m = attn.affine_scores %s factor 1.0 slope %r offset %r keys %r : vector<8x4xf32>, vector<4xf32>, vector<4xf32> {
+    attn.yield %s : vector<8x4xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @affine_factor(%s: vector<8x4xf32>, %r: vector<4xf32>) {
   // expected-error@+1 {{expects a factor that is positive and finite, but got -1.0}}
   %m = attn.affine_scores %s factor -1.0 slope %r offset %r : vector<8x4xf32>, vector<4xf32> {
@@ -371,7 +381,7 @@ func.func @affine_yield(%s: vector<8x4xf32>, %r: vector<4xf32>) {
 
 func.func @affine_arguments(%s: vector<8x4xf32>, %r: vector<4xf32>) {
   // expected-error@+1 {{expects a region without arguments}}
-  %m = "attn.affine_scores"(%s, %r, %r) <{factor = 1.0 : f64}> ({
+  %m = "attn.affine_scores"(%s, %r, %r) <{factor = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
   ^bb0(%p: vector<8x4xf32>):
     "attn.yield"(%p) : (vector<8x4xf32>) -> ()
   }) : (vector<8x4xf32>, vector<4xf32>, vector<4xf32>) -> vector<8x4xf32>

@@ -130,6 +130,19 @@ func.func @affine_pieces(%s: vector<8x4xf32>, %r: vector<4xf32>, %p: vector<4xi1
   return %m : vector<8x4xf32>
 }
 
+// CHECK-LABEL: @affine_keys
+// CHECK: attn.affine_scores %{{.+}} factor 1.250000e-01 slope %{{.+}} offset %{{.+}} keys %{{.+}} : vector<8x4xf32>, vector<4xf32>, vector<8xf32> {
+// CHECK: attn.affine_scores %{{.+}} factor 1.250000e-01 slope %{{.+}} offset %{{.+}} keys %{{.+}} where %{{.+}} : vector<8x4xf32>, vector<4xf32>, vector<8xf32> {
+func.func @affine_keys(%s: vector<8x4xf32>, %t: vector<8x4xf32>, %r: vector<4xf32>, %k: vector<8xf32>, %p: vector<4xi1>) -> (vector<8x4xf32>, vector<8x4xf32>) {
+  %m = attn.affine_scores %s factor 0.125 slope %r offset %r keys %k : vector<8x4xf32>, vector<4xf32>, vector<8xf32> {
+    attn.yield %s : vector<8x4xf32>
+  }
+  %n = attn.affine_scores %t factor 0.125 slope %r offset %r keys %k where %p : vector<8x4xf32>, vector<4xf32>, vector<8xf32> {
+    attn.yield %t : vector<8x4xf32>
+  }
+  return %m, %n : vector<8x4xf32>, vector<8x4xf32>
+}
+
 // CHECK-LABEL: @box
 // CHECK: attn.gather %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] rows along 2 columns along 1 mask %{{.+}} site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
 // CHECK: attn.gather %{{.+}}[%{{.+}}] columns along 0 mask %{{.+}} : memref<?xi1>, (index), i1 -> vector<4xi1>

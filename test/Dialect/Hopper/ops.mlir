@@ -181,9 +181,22 @@ func.func @slopes(%x: vector<1x64xf32>, %acc: vector<32x64xf32>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(24) {
     // CHECK: %[[PARTS:.*]] = hopper.split_bf16x3 %{{.*}} : vector<1x64xf32> -> vector<8x64xf16>
-    // CHECK: hopper.mma %[[PARTS]], %[[RAMP]] acc %{{.*}} : vector<8x64xf16>, <32x8xf16>, vector<32x64xf32> -> <vector<32x64xf32>>
     %parts = hopper.split_bf16x3 %x : vector<1x64xf32> -> vector<8x64xf16>
+    // CHECK: hopper.split_bf16x3 %{{.*}} behind_ones : vector<1x64xf32> -> vector<8x64xbf16>
+    // CHECK: hopper.mma %[[PARTS]], %[[RAMP]] acc %{{.*}} : vector<8x64xf16>, <32x8xf16>, vector<32x64xf32> -> <vector<32x64xf32>>
+    %more = hopper.split_bf16x3 %x behind_ones : vector<1x64xf32> -> vector<8x64xbf16>
     %s = hopper.mma %parts, %iota acc %acc : vector<8x64xf16>, !hopper.tile<32x8xf16>, vector<32x64xf32> -> !hopper.pending<vector<32x64xf32>>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @key_terms
+func.func @key_terms(%x: vector<48x1xf32>, %n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<4x48x8xbf16, payload>
+  hopper.warp_specialize partition @load threads(32) {
+    // CHECK: hopper.put_bf16x3 %{{.*}}[%{{.*}}], %{{.*}} times 4.000000e+00 up_to 1.000000e+09 : <4x48x8xbf16, payload>, vector<48x1xf32>
+    hopper.put_bf16x3 %ch[%n], %x times 4.0 up_to 1.0e9 : !hopper.channel<4x48x8xbf16, payload>, vector<48x1xf32>
+  } partition @compute replicas(2) registers(24) {
   }
   return
 }

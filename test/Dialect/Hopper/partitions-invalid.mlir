@@ -250,6 +250,36 @@ func.func @f(%c: !hopper.channel<2x64xf32>, %n: i32, %v: vector<1x64xf32>) {
 
 // -----
 
+func.func @f(%c: !hopper.channel<4x48x8xbf16>, %n: i32, %v: vector<48x1xf32>) {
+  hopper.warp_specialize partition @load threads(32) {
+    // expected-error@+1 {{expects a channel with payload, but got '!hopper.channel<4x48x8xbf16>'}}
+    hopper.put_bf16x3 %c[%n], %v times 1.0 up_to 1.0 : !hopper.channel<4x48x8xbf16>, vector<48x1xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<4x48x8xbf16, payload>, %n: i32, %v: vector<48x1xf32>) {
+  hopper.warp_specialize partition @load threads(1) {
+    // expected-error@+1 {{expects a partition of warps, but got 1 threads}}
+    hopper.put_bf16x3 %c[%n], %v times 1.0 up_to 1.0 : !hopper.channel<4x48x8xbf16, payload>, vector<48x1xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<4x48x8xbf16, payload>, %n: i32, %v: vector<48x1xf32>) {
+  hopper.warp_specialize partition @compute replicas(2) registers(24) {
+    // expected-error@+1 {{expects a partition of one replica, but got 2}}
+    hopper.put_bf16x3 %c[%n], %v times 1.0 up_to 1.0 : !hopper.channel<4x48x8xbf16, payload>, vector<48x1xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @f(%c: !hopper.channel<2x128x80xbf16, payload>, %n: i32, %v: vector<80x64xbf16>) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects a channel without payload, but got '!hopper.channel<2x128x80xbf16, payload>'}}

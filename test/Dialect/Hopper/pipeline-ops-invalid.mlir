@@ -78,6 +78,46 @@ func.func @published_stages(%v: vector<64x64xbf16>) {
 
 // -----
 
+func.func @split_stages(%v: vector<48x1xf32>) {
+  // expected-error @+1 {{expects 1, 2 or 4 stages, but got 8}}
+  %x, %y = hopper.publish_bf16x3 %v times 1.0 up_to 1.0 stages 8 : vector<48x1xf32> -> !hopper.tile<48x8xbf16>
+  return
+}
+
+// -----
+
+func.func @split_tile(%v: vector<48x1xf32>) {
+  // expected-error @+1 {{expects a tile of bf16 with 8 columns and a row for each of up to 256 numbers, but got '!hopper.tile<64x8xbf16>' for 'vector<48x1xf32>'}}
+  %x, %y = hopper.publish_bf16x3 %v times 1.0 up_to 1.0 stages 4 : vector<48x1xf32> -> !hopper.tile<64x8xbf16>
+  return
+}
+
+// -----
+
+func.func @split_half(%v: vector<48x1xf32>) {
+  // expected-error @+1 {{expects a tile of bf16 with 8 columns and a row for each of up to 256 numbers}}
+  %x, %y = hopper.publish_bf16x3 %v times 1.0 up_to 1.0 stages 4 : vector<48x1xf32> -> !hopper.tile<48x8xf16>
+  return
+}
+
+// -----
+
+func.func @split_rows(%v: vector<1x64xf32>) {
+  // expected-error @+1 {{expects a tile of bf16 with 8 columns and a row for each of up to 256 numbers}}
+  %x, %y = hopper.publish_bf16x3 %v times 1.0 up_to 1.0 stages 4 : vector<1x64xf32> -> !hopper.tile<64x8xbf16>
+  return
+}
+
+// -----
+
+func.func @split_factor(%v: vector<48x1xf32>) {
+  // expected-error @+1 {{expects a factor and a limit that are positive, but got}}
+  %x, %y = hopper.publish_bf16x3 %v times 0.0 up_to 1.0 stages 4 : vector<48x1xf32> -> !hopper.tile<48x8xbf16>
+  return
+}
+
+// -----
+
 func.func @published_tile(%v: vector<64x64xbf16>) {
   // expected-error @+1 {{expects a tile with blocks of 'vector<64x64xbf16>', but got '!hopper.tile<128x32xbf16>'}}
   %x = hopper.publish %v stages 1 : vector<64x64xbf16> -> !hopper.tile<128x32xbf16>

@@ -133,6 +133,9 @@ gpu.module @m {
     %across = hopper.publish %half transposed stages 1 : vector<64x64xbf16> -> !hopper.tile<64x128xbf16>
     // CHECK: hopper.publish %{{.*}} stages 2 : vector<1x64xf32> -> <128xf32>
     %floats = hopper.publish %m stages 2 : vector<1x64xf32> -> !hopper.tile<128xf32>
+    // CHECK: %{{.*}}, %{{.*}} = hopper.publish_bf16x3 %{{.*}} times 4.000000e+00 up_to 1.000000e+09 stages 4 : vector<48x1xf32> -> <48x8xbf16>
+    %numbers = arith.constant dense<1.0> : vector<48x1xf32>
+    %terms, %most = hopper.publish_bf16x3 %numbers times 4.0 up_to 1.0e9 stages 4 : vector<48x1xf32> -> !hopper.tile<48x8xbf16>
     // CHECK: hopper.own_columns %{{.*}} : <64x128xbf16> -> <64x64xbf16>
     %own = hopper.own_columns %across : !hopper.tile<64x128xbf16> -> !hopper.tile<64x64xbf16>
     // CHECK: hopper.dot %{{.*}}, %{{.*}} lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, <64x64xbf16> -> vector<64x64xf32>

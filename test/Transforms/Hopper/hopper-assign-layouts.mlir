@@ -9,6 +9,7 @@
 // CHECK-DAG: #[[ROWS:.*]] = #hopper.layout<rows>
 // CHECK-DAG: #[[COLUMNS:.*]] = #hopper.layout<columns>
 // CHECK-DAG: #[[PARTIAL:.*]] = #hopper.layout<partial>
+// CHECK-DAG: #[[LANES:.*]] = #hopper.layout<lanes>
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @step
@@ -127,6 +128,38 @@ gpu.module @m {
   gpu.func @plain(%x: f32) kernel {
     // CHECK: vector.broadcast %{{.*}} : f32 to vector<4xf32>
     %v = vector.broadcast %x : f32 to vector<4xf32>
+    gpu.return
+  }
+}
+
+// Numbers for keys are lanes for what splits them, and columns for what adds them
+// to a tile; a constant that both have is one for each.
+
+// CHECK-LABEL: gpu.func @keys
+gpu.module @keys {
+  gpu.func @keys(%ids: memref<?xf32>, %i: index, %n: i32) kernel {
+    %ch = hopper.create_channel : !hopper.channel<4x64x8xbf16, payload>
+    %two = arith.constant dense<2.0> : vector<64x1xf32>
+    hopper.warp_specialize partition @load threads(32) {
+      // CHECK: %[[N:.*]] = hopper.iota : tensor<64x1xindex, #[[LANES]]>
+      // CHECK: attn.gather %{{.*}}[%[[N]]]{{.*}} -> tensor<64x1xf32, #[[LANES]]>
+      // CHECK: hopper.put_bf16x3 {{.*}}, tensor<64x1xf32, #[[LANES]]>
+      %true = arith.constant true
+      %j = hopper.iota : vector<64x1xindex>
+      %x = attn.gather %ids[%j] mask %true : memref<?xf32>, (vector<64x1xindex>), i1 -> vector<64x1xf32>
+      %y = arith.addf %x, %two : vector<64x1xf32>
+      hopper.put_bf16x3 %ch[%n], %y times 1.0 up_to 1.0 : !hopper.channel<4x64x8xbf16, payload>, vector<64x1xf32>
+    } partition @compute registers(240) {
+      // CHECK: %[[M:.*]] = hopper.iota : tensor<64x1xindex, #[[COLUMNS]]>
+      // CHECK: attn.gather %{{.*}}[%[[M]]]{{.*}} -> tensor<64x1xf32, #[[COLUMNS]]>
+      // CHECK: hopper.broadcast {{.*}} : tensor<64x1xf32, #[[COLUMNS]]> -> tensor<64x64xf32, #[[ACC]]>
+      %true = arith.constant true
+      %j = hopper.iota : vector<64x1xindex>
+      %x = attn.gather %ids[%j] mask %true : memref<?xf32>, (vector<64x1xindex>), i1 -> vector<64x1xf32>
+      %y = arith.addf %x, %two : vector<64x1xf32>
+      %all = vector.broadcast %y : vector<64x1xf32> to vector<64x64xf32>
+      %parts = hopper.reduce add %all : vector<64x64xf32> -> vector<4x64xf32>
+    }
     gpu.return
   }
 }

@@ -323,3 +323,41 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// The largest of the numbers of a tile comes as its payload, for steps behind the
+// one that gets the tile, too.
+
+// CHECK-LABEL: gpu.func @key_terms
+// CHECK: %[[T:.*]] = hopper.create_channel : <4x64x8xbf16, payload>
+// CHECK: hopper.step "key_terms" in "load" {
+// CHECK:   hopper.put_bf16x3 %[[T]][%{{.*}}], %{{.*}} times 2.000000e+00 up_to 8.000000e+00 : <4x64x8xbf16, payload>, vector<64x1xf32>
+// CHECK:   hopper.end
+// CHECK: %[[ADD:.*]]:2 = hopper.step "add" in "compute" -> vector<64x64xf32>, f32 {
+// CHECK:   %[[TILE:.*]], %[[PAYLOAD:.*]] = hopper.get %[[T]]
+// CHECK:   %[[MOST:.*]] = arith.bitcast %[[PAYLOAD]] : i32 to f32
+// CHECK:   hopper.dot %{{.*}}, %[[TILE]] acc
+// CHECK:   hopper.release %[[T]]
+// CHECK:   hopper.end %{{.*}}, %[[MOST]] : vector<64x64xf32>, f32
+// CHECK: hopper.step "use" in "compute" {
+// CHECK:   arith.addf %[[ADD]]#1, %[[ADD]]#1
+gpu.module @m {
+  gpu.func @key_terms(%x: vector<64x1xf32>, %y: vector<8x64xbf16>, %s: vector<64x64xf32>, %n: index) kernel {
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      %tile, %most = hopper.step "key_terms" in "load" -> !hopper.tile<64x8xbf16>, f32 {
+        %0, %1 = hopper.publish_bf16x3 %x times 2.0 up_to 8.0 stages 4 : vector<64x1xf32> -> !hopper.tile<64x8xbf16>
+        hopper.end %0, %1 : !hopper.tile<64x8xbf16>, f32
+      }
+      %sum = hopper.step "add" in "compute" -> vector<64x64xf32> {
+        %0 = hopper.dot %y, %tile acc %s : vector<8x64xbf16>, !hopper.tile<64x8xbf16>, vector<64x64xf32> -> vector<64x64xf32>
+        hopper.end %0 : vector<64x64xf32>
+      }
+      hopper.step "use" in "compute" {
+        %0 = arith.addf %most, %most : f32
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

@@ -190,21 +190,23 @@ LogicalResult Outliner::match() {
     return loop.emitError("expects a schedule without short_first where the "
                           "blocks of a work tile are found from data, but got ")
            << schedule << "; leave it out";
-  if (failed(matchResidents()))
+  if (failed(matchResidents()) || failed(takeSoftmax()))
     return failure();
+  takeBias();
+  findReadsOfKeys();
   matchVectors();
   expandBoxes();
+  // Others have taken their place.
+  findReadsOfKeys();
   inlinePositions();
   expandNormalize();
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
       if (failed(matchBlock(output)))
         return failure();
-  if (failed(takeSoftmax()) || failed(matchSplits()) ||
-      failed(matchPartitions()))
+  if (failed(matchSplits()) || failed(matchPartitions()))
     return failure();
   matchCaptures();
-  takeBias();
   return success();
 }
 
@@ -268,7 +270,7 @@ LogicalResult Outliner::emitLoop() {
     else
       values->map(source, argument);
   }
-  if (failed(emitCaptureLoads()))
+  if (failed(emitCaptureLoads()) || failed(emitKeyTerms()))
     return failure();
   for (Operation &op : loop.getBody().front().without_terminator()) {
     auto step = dyn_cast<StepOp>(op);

@@ -2,8 +2,9 @@
 //
 // Scores with a bias that is affine in the key (attn.affine_scores), in base 2:
 //
-//   factor * (product + slope * n) + start       n: number of the key in a
-//   block
+//   factor * (product + slope * n + (key[n] - most) / factor) + start + most
+//                                                n: number of the key in a
+//                                                block
 //
 // `product + slope * n` is a product of matrices: one more step of that of
 // queries and keys, with the slopes in registers, which are the same for all
@@ -11,9 +12,14 @@
 // gets, `start`, is one number for each query, which goes where maxima do. So
 // nothing is left to do for each score.
 //
+// Terms of keys go the same way: who loads blocks computes them, and puts them
+// into shared memory beside the numbers, where they meet ones. They are
+// measured from the largest one in the block, `most`, so that no digit is lost
+// of terms that are large, but alike.
+//
 // A slope that is so large that the sum loses digits, or no number, is left out
 // of the product, and the bias is computed for each score; so is a bias that is
-// not affine in a block.
+// not affine in a block, and one whose terms of keys are too large.
 //
 // A step computes the slopes once for a work tile, unless they differ between
 // blocks; the step of the product adds the second product; and that of the
@@ -22,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HopperOutliner.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
@@ -43,24 +50,100 @@ static constexpr double kMostInF16 = 0x1p14;
 /// small for more.
 static constexpr double kMostFactorInF16 = 2;
 
+/// How many blocks may have terms of keys at a time.
+static constexpr int64_t kKeyTermsStages = 4;
+
+/// Erases an operation that nothing uses, and so on up.
+static void eraseDead(IRRewriter &rewriter, Operation *op) {
+  if (!isOpTriviallyDead(op))
+    return;
+  SmallVector<Value> operands(op->getOperands());
+  rewriter.eraseOp(op);
+  for (Value operand : operands)
+    if (Operation *source = operand.getDefiningOp())
+      eraseDead(rewriter, source);
+}
+
 /// A bias joins the product that another step gives. Other scores are computed
 /// as the program says it.
 void Outliner::takeBias() {
   IRRewriter rewriter(function.getContext());
   loop.getBody().walk([&](AffineScoresOp scores) {
-    Type element = blocks.begin()->second.elementType;
+    bool isF16 = query.elementType.isF16();
     double factor = scores.getFactor().convertToDouble();
     if (softmax)
       factor *= softmax.getFactor().convertToDouble();
-    if (!schedule.getBiasInProduct() || !softmax || affine ||
-        !scores.getProduct().getDefiningOp<StepOp>() ||
-        (element.isF16() && factor > kMostFactorInF16))
-      return scores.expand(rewriter);
+    // Parts of terms of keys have the range of bf16.
+    bool fits = !isF16 || (factor <= kMostFactorInF16 && !scores.getKeys());
+    if (!schedule.getBiasInProduct() || !softmax || affine || !fits ||
+        !scores.getProduct().getDefiningOp<StepOp>()) {
+      Operation *terms =
+          scores.getKeys() ? scores.getKeys().getDefiningOp() : nullptr;
+      scores.expand(rewriter);
+      if (terms)
+        eraseDead(rewriter, terms);
+      return;
+    }
     affine = scores;
   });
 }
 
-/// What the first key of a block gets, in base 2. With the key mapped.
+/// What terms of keys read is for who computes them, and nothing that scores
+/// read is needed for each block then.
+void Outliner::findReadsOfKeys() {
+  readsOfKeys.clear();
+  if (!affine || !affine.getKeys())
+    return;
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  (void)getBackwardSlice(affine.getKeys(), &slice, options);
+  affine.getPlain().walk([&](GatherOp read) { slice.insert(read); });
+  readsOfKeys.insert_range(slice);
+}
+
+/// Whether there is anything to multiply with the numbers of keys.
+bool Outliner::hasSlopes() {
+  return !matchPattern(affine.getSlope(), m_AnyZeroFloat());
+}
+
+/// A step that computes the terms of the keys of a block, and one that gives
+/// them and the largest one.
+LogicalResult Outliner::emitKeyTerms() {
+  if (!affine || !affine.getKeys())
+    return success();
+  int64_t tileN = loop.getStep();
+  hopper::StepOp read =
+      createStep(kReadTermsStep, kLoadPartition,
+                 VectorType::get({tileN, 1}, builder.getF32Type()));
+  KernelValues::State saved = values->save();
+  FailureOr<Value> terms = values->getVector(affine.getKeys(), VectorKind::Key);
+  values->restore(std::move(saved));
+  if (failed(terms))
+    return failure();
+  hopper::EndOp::create(builder, loc, *terms);
+  builder.setInsertionPointAfter(read);
+  auto type = hopper::TileType::get(builder.getContext(), tileN, /*columns=*/8,
+                                    query.elementType, tileN);
+  hopper::StepOp step =
+      createStep(kKeyTermsStep, kLoadPartition, {type, builder.getF32Type()});
+  double factor = affine.getFactor().convertToDouble();
+  auto split = hopper::PublishBF16x3Op::create(
+      builder, loc, type, builder.getF32Type(), read.getResult(0),
+      builder.getF32FloatAttr(1 / factor),
+      builder.getF32FloatAttr(kMostStart /
+                              softmax.getFactor().convertToDouble()),
+      builder.getI64IntegerAttr(kKeyTermsStages));
+  hopper::EndOp::create(builder, loc, split.getResults());
+  builder.setInsertionPointAfter(step);
+  keysTile = step.getResult(0);
+  keysBase = step.getResult(1);
+  return success();
+}
+
+/// What the first key of a block gets, in base 2, without its own terms. With
+/// the key mapped.
 FailureOr<Value> Outliner::emitBiasOfFirstKey() {
   FailureOr<Value> offset =
       values->getVector(affine.getOffset(), VectorKind::Query);
@@ -70,6 +153,30 @@ FailureOr<Value> Outliner::emitBiasOfFirstKey() {
              builder, loc, *offset,
              splat(offset->getType(), softmax.getFactor().convertToDouble()))
       .getResult();
+}
+
+/// What all keys of a block get, in base 2, and whether the bias is computed
+/// for each score instead.
+FailureOr<std::pair<Value, Value>> Outliner::emitBiasOfBlock() {
+  FailureOr<Value> offset = emitBiasOfFirstKey();
+  if (failed(offset))
+    return failure();
+  Value isPlain = held.isPlain;
+  if (keysBase) {
+    Value isMore = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::UNO, keysBase, keysBase);
+    isPlain = arith::OrIOp::create(builder, loc, isPlain, isMore);
+    Value factor = arith::ConstantOp::create(
+        builder, loc,
+        builder.getF32FloatAttr(softmax.getFactor().convertToDouble()));
+    Value base = vector::BroadcastOp::create(
+        builder, loc, offset->getType(),
+        arith::MulFOp::create(builder, loc, keysBase, factor));
+    offset = arith::AddFOp::create(builder, loc, *offset, base).getResult();
+  }
+  Value own = arith::SelectOp::create(builder, loc, isPlain,
+                                      splat(offset->getType(), 0), *offset);
+  return std::pair(own, isPlain);
 }
 
 /// The slopes of the 64 rows of a warpgroup, for the block whose key is mapped
@@ -110,21 +217,29 @@ FailureOr<HeldSlopes> Outliner::computeSlopes() {
   Value isPlain = hopper::AnyOp::create(builder, loc, isAny);
   Value inProduct =
       arith::SelectOp::create(builder, loc, isPlain, splat(type, 0), *slope);
-  auto parts = VectorType::get({8, hopper::kWarpgroupRows}, element);
-  return HeldSlopes{
-      hopper::SplitBF16x3Op::create(builder, loc, parts, inProduct), isPlain};
+  auto type8 = VectorType::get({8, hopper::kWarpgroupRows}, element);
+  bool meetsTerms = affine.getKeys() != nullptr;
+  Value parts = hopper::SplitBF16x3Op::create(builder, loc, type8, inProduct,
+                                              /*behindOnes=*/meetsTerms);
+  if (meetsTerms)
+    parts = arith::SelectOp::create(
+        builder, loc, isPlain,
+        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type8)),
+        parts);
+  return HeldSlopes{parts, isPlain};
 }
 
 LogicalResult Outliner::emitSlopes() {
   if (!affine)
     return success();
   // A bias that is the same for all keys of a block needs no product.
-  if (affine.getWhere() && matchPattern(affine.getSlope(), m_AnyZeroFloat()))
+  if (affine.getWhere() && !affine.getKeys() && !hasSlopes())
     return success();
   Type element = blocks.begin()->second.elementType;
   int64_t tileN = loop.getStep();
-  iotaTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
-      builder.getContext(), tileN, /*columns=*/8, element, tileN));
+  if (!affine.getKeys())
+    iotaTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
+        builder.getContext(), tileN, /*columns=*/8, element, tileN));
   if (affine.getWhere())
     return success();
   Type types[] = {VectorType::get({8, hopper::kWarpgroupRows}, element),
@@ -155,21 +270,41 @@ LogicalResult Outliner::takeSlopes() {
 
 /// Last, as sums of large numbers lose more.
 Value Outliner::addBias(Value product) {
-  if (!iotaTile)
+  Value tile = keysTile ? keysTile : iotaTile;
+  if (!tile)
     return product;
   return hopper::DotOp::create(builder, loc, product.getType(), held.slopes,
-                               iotaTile, product, /*rhs_transposed=*/false);
+                               tile, product, /*rhs_transposed=*/false);
+}
+
+/// Scores of a block whose product has terms of keys that meet zeros: of those
+/// that are -inf it is NaN.
+FailureOr<Value> Outliner::emitWithoutKeys(Value scores) {
+  FailureOr<Value> terms = values->getVector(affine.getKeys(), VectorKind::Key);
+  if (failed(terms))
+    return failure();
+  double infinity = std::numeric_limits<double>::infinity();
+  Value isNone =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, *terms,
+                            splat(terms->getType(), -infinity));
+  auto type = cast<VectorType>(scores.getType());
+  return arith::SelectOp::create(
+             builder, loc,
+             vector::BroadcastOp::create(
+                 builder, loc, type.clone(builder.getI1Type()), isNone),
+             splat(type, -infinity), scores)
+      .getResult();
 }
 
 /// The scores without their factor and what the first key gets, whose bias is
 /// in their product or, where slopes are too large for that, computed.
-FailureOr<Value> Outliner::emitBias() {
+FailureOr<Value> Outliner::emitBias(Value isPlain) {
   FailureOr<Value> product =
       values->getVector(affine.getProduct(), VectorKind::Both);
   if (failed(product))
     return failure();
   Type type = product->getType();
-  auto branch = scf::IfOp::create(builder, loc, type, held.isPlain,
+  auto branch = scf::IfOp::create(builder, loc, type, isPlain,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
@@ -177,6 +312,8 @@ FailureOr<Value> Outliner::emitBias() {
   bool wasRarelyRun = values->setRarelyRun(true);
   FailureOr<Value> value =
       values->getVector(affine.getPlainScores(), VectorKind::Both);
+  if (succeeded(value) && affine.getKeys())
+    value = emitWithoutKeys(*value);
   values->setRarelyRun(wasRarelyRun);
   values->restore(std::move(saved));
   if (failed(value))

@@ -116,8 +116,8 @@ void Outliner::matchVectors() {
                                     query.columns, getResultColumns(), types);
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
   auto match = [&](GatherOp read, MaskTileOp mask) {
-    if ((mask && !havePredicates) || !values->getArgument(read.getSource()) ||
-        !isCaptureVector(read, loop))
+    if ((mask && !havePredicates) || readsOfKeys.contains(read) ||
+        !values->getArgument(read.getSource()) || !isCaptureVector(read, loop))
       return;
     auto isSame = [&](const OutlinedVector &other) {
       GatherOp first = other.reads.front();
@@ -250,6 +250,33 @@ ArrayAttr Outliner::placeCaptures() {
       return place.getName() == name;
     });
   };
+  // Terms of keys are read in front of all, so that they come while the loader
+  // waits for a free tile. They are given in front of the product that adds
+  // them, behind all loads, which do not wait for them.
+  if (affine && affine.getKeys()) {
+    StringRef product =
+        affine.getProduct().getDefiningOp<StepOp>().getStepName();
+    llvm::SmallDenseSet<StringRef> loads;
+    for (auto step : loop.getBody().getOps<StepOp>())
+      if (step.getNumResults() && blocks.contains(step.getResult(0)))
+        loads.insert(step.getStepName());
+    auto *reader = find(product);
+    int64_t stage = reader == places.end() ? 0 : reader->getStage();
+    auto isLoad = [&](hopper::PlaceAttr other) {
+      return loads.contains(other.getName());
+    };
+    SmallVector<hopper::PlaceAttr> behind(reader, places.end());
+    places.erase(reader, places.end());
+    llvm::copy_if(behind, std::back_inserter(places), isLoad);
+    llvm::copy_if(behind, std::back_inserter(places), std::not_fn(isLoad));
+    auto insert = [&](StringRef name, hopper::PlaceAttr *at) {
+      if (find(name) == places.end())
+        places.insert(
+            at, hopper::PlaceAttr::get(builder.getContext(), name, stage));
+    };
+    insert(kKeyTermsStep, find(product));
+    insert(kReadTermsStep, places.begin());
+  }
   // Where those that the order does not name go.
   size_t first = 0, last = 0;
   for (auto step : loop.getBody().getOps<StepOp>())

@@ -279,13 +279,13 @@ LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
   FailureOr<Value> value, offset = Value();
   if (affine && affine.getResult() == scores) {
     factor *= affine.getFactor().convertToDouble();
-    offset = emitBiasOfFirstKey();
-    if (failed(offset) || failed(takeSlopes()))
+    if (failed(takeSlopes()))
       return failure();
-    offset = arith::SelectOp::create(builder, loc, held.isPlain,
-                                     splat(offset->getType(), 0), *offset)
-                 .getResult();
-    value = emitBias();
+    FailureOr<std::pair<Value, Value>> ofBlock = emitBiasOfBlock();
+    if (failed(ofBlock))
+      return failure();
+    offset = ofBlock->first;
+    value = emitBias(ofBlock->second);
   } else {
     value = values->getVector(scores, VectorKind::Both);
   }
@@ -321,6 +321,7 @@ static bool dependsOnSteps(Value value, TileLoopOp loop) {
 LogicalResult Outliner::emitReads(StepOp step) {
   for (auto gather : step.getBody().getOps<GatherOp>()) {
     if (isa<VectorType>(gather.getType()) && !isLoaded(gather) &&
+        !readsOfKeys.contains(gather) &&
         !values->isInvariant(gather.getResult()) &&
         !dependsOnSteps(gather.getResult(), loop) &&
         failed(values->getVector(gather.getResult(), VectorKind::Key)))

@@ -16,6 +16,9 @@ namespace mlir::attn {
 /// The partitions of a kernel.
 inline constexpr llvm::StringLiteral kLoadPartition = "load",
                                      kComputePartition = "compute";
+/// The steps that compute terms of keys, and that share them.
+inline constexpr llvm::StringLiteral kReadTermsStep = "read_terms",
+                                     kKeyTermsStep = "key_terms";
 
 /// What a tile is written to.
 struct OutlinedResult {
@@ -124,6 +127,9 @@ private:
   void emitCaptures(StepOp step);
   SmallVector<Type> getCaptureTypes();
   void takeBias();
+  void findReadsOfKeys();
+  bool hasSlopes();
+  LogicalResult emitKeyTerms();
   /// A step before the loop that gives what `body` makes of the 64 rows of a
   /// warpgroup.
   FailureOr<ValueRange>
@@ -134,8 +140,10 @@ private:
   FailureOr<HeldSlopes> computeSlopes();
   LogicalResult takeSlopes();
   Value addBias(Value product);
-  FailureOr<Value> emitBias();
+  FailureOr<Value> emitBias(Value isPlain);
+  FailureOr<Value> emitWithoutKeys(Value scores);
   FailureOr<Value> emitBiasOfFirstKey();
+  FailureOr<std::pair<Value, Value>> emitBiasOfBlock();
   LogicalResult emitReads(StepOp step);
   LogicalResult emitWork(Block *body);
   Value emitHeadSwizzle(ValueRange extents);
@@ -252,10 +260,13 @@ private:
   SmallVector<OutlinedCapture> captures;
   SmallVector<OutlinedVector> vectors;
   /// The scores whose bias their product takes along, what that is for a work
-  /// tile, and the numbers of the keys.
+  /// tile, and the numbers of the keys. Of terms of keys there is a tile for
+  /// each block instead, and what they are measured from.
   AffineScoresOp affine;
   HeldSlopes held;
-  Value iotaTile;
+  Value iotaTile, keysTile, keysBase;
+  /// What is read of captures for these terms alone.
+  SmallPtrSet<Operation *, 8> readsOfKeys;
   /// Tiles, those that have the rows of the work tile as columns, and vectors
   /// that are operands of products.
   DenseMap<Value, Value> tiles, acrossTiles, operands;

@@ -269,10 +269,13 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   // Of a block there is one read.
   maskReadsKeys = rows == 0 && readsPerKey(mask, kNumMaskArgs - 1);
 
-  bias = getKeyBias(op).has_value();
-  scoreReadsKeys = readsPerKey(score, kNumScoreArgs - 1);
+  if (std::optional<KeyBias> found = getKeyBias(op)) {
+    bias = found->isAffine;
+    keyBias = !found->keys.empty();
+  }
+  scoreReadsKeys = !keyBias && readsPerKey(score, kNumScoreArgs - 1);
   scoreFunctions = hasFunctions(score);
-  scoreArithmetic = !score.empty() && !bias && !scoreReadsKeys;
+  scoreArithmetic = !score.empty() && !bias && !keyBias && !scoreReadsKeys;
   packable = getPackingObstacle(op).empty();
   fewTiles = maySplitKV(op, classes && !window, packable && !bias);
 }

@@ -31,9 +31,11 @@ struct ScheduleFacts {
   int64_t divides = 0, periodic = 0;
   /// Whether the mask reads a capture for each key, but not by blocks.
   int64_t maskReadsKeys = 0;
-  /// Whether the score is a bias in the product; reads a capture for each key;
-  /// has functions of math; is anything but the first two.
-  int64_t bias = 0, scoreReadsKeys = 0, scoreFunctions = 0, scoreArithmetic = 0;
+  /// Whether the score is a bias in the product, which is affine in the key, or
+  /// has terms of keys; reads a capture for each key that is none of these; has
+  /// functions of math; is anything but a bias and such reads.
+  int64_t bias = 0, keyBias = 0, scoreReadsKeys = 0, scoreFunctions = 0,
+          scoreArithmetic = 0;
   /// Whether threads read a capture for each pair.
   int64_t perPair = 0;
   /// Bytes of the largest element of captures that may come in tiles, or 0.
@@ -75,6 +77,7 @@ struct ScheduleFacts {
     visit(Name("periodic"), facts.periodic);
     visit(Name("mask_reads_keys"), facts.maskReadsKeys);
     visit(Name("bias"), facts.bias);
+    visit(Name("key_bias"), facts.keyBias);
     visit(Name("score_reads_keys"), facts.scoreReadsKeys);
     visit(Name("score_functions"), facts.scoreFunctions);
     visit(Name("score_arithmetic"), facts.scoreArithmetic);

@@ -18,6 +18,10 @@ template <typename TypeT> static int64_t getTileBytes(TypeT type) {
          type.getRows() * kRowBytes;
 }
 
+/// Of rows that stages share, what each has: the columns of one step of a
+/// product.
+static constexpr int64_t kStageBytes = 32;
+
 void SharedLayout::placeBarriers(SharedTile &tile, int64_t count) {
   tile.numBarriers = count;
   tile.fullBarrier = numBarrierBytes;
@@ -72,9 +76,10 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
     } else if (auto vector = dyn_cast<hopper::PutVectorOp>(op)) {
       if (vector.getZeroFill())
         tile.fullArrivals = producer.getThreads();
-    } else if (isa<hopper::PutFragmentOp>(op)) {
+    } else if (isa<hopper::PutFragmentOp, hopper::PutBF16x3Op>(op)) {
       tile.fullArrivals = producer.getWarps();
     }
+    tile.isBesideOthers |= isa<hopper::PutBF16x3Op>(op);
   }
   int64_t arrivals = 0;
   for (unsigned consumer : users.consumers)
@@ -103,6 +108,11 @@ void SharedLayout::layOutMemory(hopper::WarpSpecializeOp specialize) {
       if (type.isVector())
         continue;
       SharedTile &tile = tiles[channel.getResult()];
+      if (tile.isBesideOthers) {
+        tile.bytes = kStageBytes;
+        tile.offset = place(getTileBytes(type));
+        continue;
+      }
       tile.bytes = getTileBytes(type);
       tile.offset = place(type.getStages() * tile.bytes);
     } else if (isa<hopper::CreateTileOp, hopper::CreateIotaTileOp>(op)) {

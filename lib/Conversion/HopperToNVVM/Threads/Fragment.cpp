@@ -22,6 +22,8 @@ int64_t Fragment::getNumRegisters() const {
   switch (layout) {
   case hopper::FragmentLayout::Columns:
     return numColumns / 4;
+  case hopper::FragmentLayout::Lanes:
+    return llvm::divideCeil(numColumns, hopper::kWarpThreads);
   case hopper::FragmentLayout::Threads:
     return 1;
   case hopper::FragmentLayout::Rows:

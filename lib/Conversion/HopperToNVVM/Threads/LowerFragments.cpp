@@ -8,6 +8,7 @@
 #include "Shared/SharedMemory.h"
 #include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -128,6 +129,123 @@ static void lowerPutFragment(hopper::PutFragmentOp op,
     b.ifThen(in.getCondition()[0], emitWrite);
   else
     emitWrite();
+}
+
+/// Bits of a float as an integer that grows with it, or back.
+static Value flipOrder(ThreadBuilder &b, Value bits) {
+  Value sign = arith::ShRSIOp::create(b, bits, b.i32(31));
+  return b.xorI(bits, b.andI(sign, 0x7FFFFFFF));
+}
+
+/// The largest of the numbers of a warp's threads, which all get: NaN, if one
+/// of them is. There is a number for each: those of a vector that is shorter
+/// count as -inf.
+static Value emitLargest(ThreadBuilder &b, ValueRange numbers,
+                         int64_t numColumns) {
+  Value least = b.f32(-std::numeric_limits<float>::infinity());
+  Value most;
+  int64_t left = numColumns;
+  for (Value number : numbers) {
+    Value own = number;
+    if (left < hopper::kWarpThreads)
+      own = b.select(b.ult(b.thread.lane, left), own, least);
+    most = most ? arith::MaximumFOp::create(b, most, own).getResult() : own;
+    left -= hopper::kWarpThreads;
+  }
+  // Of integers, there is an instruction for all threads.
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(), most);
+  Value all = b.asmOp("redux.sync.max.s32 $0, $1, 0xffffffff;", "=r,r",
+                      flipOrder(b, bits), b.getI32Type())
+                  .front();
+  return arith::BitcastOp::create(b, b.getF32Type(), flipOrder(b, all));
+}
+
+/// A thread writes 16 bytes at a time, the first 8 columns of a row; the next 8
+/// are 0 from the start of the kernel on. Segments of a row are swizzled.
+static void lowerPutBF16x3(hopper::PutBF16x3Op op,
+                           Operands<hopper::PutBF16x3Op> in, ThreadBuilder &b) {
+  hopper::ChannelType type = op.getChannel().getType();
+  const SharedTile &tile = b.kernel.shared.get(op.getChannel());
+  Type f32 = b.getF32Type(), element = type.getElementType();
+  auto compare = [&](arith::CmpFPredicate predicate, Value x,
+                     Value y) -> Value {
+    return arith::CmpFOp::create(b, predicate, x, y);
+  };
+  ValueRange numbers = in.getVector();
+  Value most = emitLargest(b, numbers, type.getRows());
+  // Of no keys at all, parts are what numbers are.
+  Value least = b.f32(-std::numeric_limits<float>::infinity());
+  most =
+      b.select(compare(arith::CmpFPredicate::OEQ, most, least), b.f32(0), most);
+  Value isMore =
+      compare(arith::CmpFPredicate::UGT, math::AbsFOp::create(b, most),
+              b.f32(op.getLimit().convertToFloat()));
+  Value number = in.getNumber()[0];
+  Value stage = getStage(b, number, type.getStages());
+  Value phase = getFreePhase(b, number, type.getStages());
+  Value full = emitWaitFree(b, tile, stage, phase);
+  // Of 16 columns, a stage has two segments. Rows that are a multiple of 8
+  // apart have one order of segments.
+  Value segment = stage ? b.shl(stage, 1) : b.i32(0);
+  Value swizzled = b.xorI(segment, b.andI(b.thread.lane, kSegmentsInRow - 1));
+  Value own = b.offsetPointer(
+      getSharedPointer(b, getTile(getStageTile(b, tile, /*stage=*/{}))),
+      b.add(b.mul(b.thread.lane, kRowBytes), b.mul(swizzled, kSegmentBytes)));
+  auto round = [&](Value x) -> Value {
+    Value rounded = arith::TruncFOp::create(b, element, x);
+    return arith::ExtFOp::create(b, f32, rounded);
+  };
+  auto words = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
+  /// Writes what `getParts` gives of a number and its row.
+  auto write = [&](function_ref<SmallVector<Value>(Value, Value)> getParts) {
+    int64_t first = 0;
+    for (Value one : numbers) {
+      auto writeRow = [&] {
+        Value all = LLVM::UndefOp::create(b, words);
+        SmallVector<Value> parts =
+            getParts(one, b.addOffset(b.thread.lane, first));
+        for (auto [at, part] : llvm::enumerate(parts))
+          all = LLVM::InsertElementOp::create(b, all, part,
+                                              b.i32(static_cast<int64_t>(at)));
+        LLVM::StoreOp::create(b, all, b.offsetPointer(own, first * kRowBytes),
+                              kSegmentBytes);
+      };
+      int64_t left = type.getRows() - first;
+      if (left >= hopper::kWarpThreads)
+        writeRow();
+      else
+        b.ifThen(b.ult(b.thread.lane, left), writeRow);
+      first += hopper::kWarpThreads;
+    }
+  };
+  auto branch = scf::IfOp::create(b, isMore, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    write([&](Value, Value) { return SmallVector<Value>(4, b.i32(0)); });
+    b.setInsertionPointToStart(branch.elseBlock());
+    write([&](Value one, Value row) -> SmallVector<Value> {
+      Value x = arith::MulFOp::create(b, b.sub(one, most),
+                                      b.f32(op.getFactor().convertToFloat()));
+      // No part is infinite but for -inf, which is one part.
+      Value finite = arith::MaxNumFOp::create(b, x, b.f32(-0x1p126));
+      Value isNone = compare(arith::CmpFPredicate::OEQ, one, least);
+      x = b.select(isNone, least, finite);
+      Value rest = b.sub(finite, round(finite));
+      Value last = b.sub(rest, round(rest));
+      Value place = arith::UIToFPOp::create(b, f32, row);
+      return {b.packPair(x, rest, element), b.packPair(last, place, element),
+              b.packPair(place, place, element), b.i32(0)};
+    });
+  }
+  b.ifThen(b.thread.isLane0, [&] {
+    Value payload =
+        b.select(isMore, b.f32(std::numeric_limits<float>::quiet_NaN()), most);
+    LLVM::StoreOp::create(b, payload, getPayload(b, tile, stage));
+  });
+  emitProxyFence(b);
+  emitWarpSync(b);
+  emitWarpArrive(b, full);
 }
 
 /// A vector with an element for each row of the b.thread.warpgroup, or for each
@@ -282,6 +400,7 @@ static void lowerNegateRows(hopper::NegateRowsOp op,
 
 void mlir::attn::populateFragmentPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerPutFragment);
+  patterns.add(lowerPutBF16x3);
   patterns.add(lowerLoadFragment);
   patterns.add(lowerNegateRows);
 }

@@ -66,6 +66,9 @@ static Elements lowerIota(hopper::IotaOp op, Operands<hopper::IotaOp>,
     list = {{b.thread.row, 0}, {b.thread.row, 8}};
   } else if (fragment.layout == hopper::FragmentLayout::Threads) {
     list = {{b.thread.inGroup, 0}};
+  } else if (fragment.layout == hopper::FragmentLayout::Lanes) {
+    for (int64_t e = 0, count = fragment.getNumRegisters(); e < count; ++e)
+      list.push_back({b.thread.lane, hopper::kWarpThreads * e});
   } else {
     Value first = b.shl(b.thread.quad, 1);
     b.kernel.facts.bases[first] = {/*most=*/6, /*multiple=*/2};

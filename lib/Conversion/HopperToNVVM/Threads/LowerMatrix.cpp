@@ -198,7 +198,8 @@ static Elements lowerInFlight(hopper::InFlightOp,
 }
 
 /// The first thread of the four that share a row has the parts 0 and 1 of it,
-/// the second one part 2.
+/// the second one part 2; behind three ones, the second one part 0, and the
+/// third one the others.
 static Elements lowerSplitBF16x3(hopper::SplitBF16x3Op op,
                                  Operands<hopper::SplitBF16x3Op> in,
                                  ThreadBuilder &b) {
@@ -212,6 +213,15 @@ static Elements lowerSplitBF16x3(hopper::SplitBF16x3Op op,
   for (Value x : in.getSource()) {
     Value rest = b.sub(x, round(x));
     Value last = b.sub(rest, round(rest));
+    if (op.getBehindOnes()) {
+      Value one = b.f32(1);
+      Value parts =
+          b.select(isThread(2), b.packPair(rest, last, element), b.i32(0));
+      parts = b.select(isThread(1), b.packPair(one, x, element), parts);
+      list.push_back(
+          b.select(isThread(0), b.packPair(one, one, element), parts));
+      continue;
+    }
     Value other =
         b.select(isThread(1), b.packPair(last, b.f32(0), element), b.i32(0));
     list.push_back(b.select(isThread(0), b.packPair(x, rest, element), other));

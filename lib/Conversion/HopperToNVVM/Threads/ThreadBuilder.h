@@ -121,6 +121,8 @@ struct SharedTile {
   /// Whether tiles arrive as writes by threads, which matrix instructions do
   /// not see by themselves.
   bool isWrittenByThreads = false;
+  /// Whether stages are columns of the same rows.
+  bool isBesideOthers = false;
 };
 
 /// Where a tile is, as the two numbers that a thread has for it: bytes from the

@@ -157,10 +157,13 @@ void MaskTileOp::expand(RewriterBase &rewriter) {
 
 void AffineScoresOp::build(OpBuilder &builder, OperationState &state,
                            Value product, double factor, Value slope,
-                           Value offset, Value where) {
+                           Value offset, Value keys, Value where) {
   state.addOperands({product, slope, offset});
-  if (where)
-    state.addOperands(where);
+  for (Value optional : {keys, where})
+    if (optional)
+      state.addOperands(optional);
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {
+      1, 1, 1, keys ? 1 : 0, where ? 1 : 0};
   state.addAttribute(getFactorAttrName(state.name),
                      builder.getF64FloatAttr(factor));
   state.addTypes(product.getType());
@@ -173,6 +176,10 @@ LogicalResult AffineScoresOp::verify() {
   if (slope.getDimSize(0) != product.getDimSize(1))
     return emitOpError("expects one slope for each of ")
            << product.getDimSize(1) << " queries, but got " << slope;
+  if (getKeys() && cast<VectorType>(getKeys().getType()).getDimSize(0) !=
+                       product.getDimSize(0))
+    return emitOpError("expects one number for each of ")
+           << product.getDimSize(0) << " keys, but got " << getKeys().getType();
   double factor = getFactor().convertToDouble();
   if (!(factor > 0) || !std::isfinite(factor))
     return emitOpError("expects a factor that is positive and finite, but got ")

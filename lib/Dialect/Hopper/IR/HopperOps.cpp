@@ -230,6 +230,43 @@ LogicalResult PutVectorOp::verify() {
   return verifyInOneReplica(*this);
 }
 
+LogicalResult mlir::attn::hopper::verifySplit(Operation *op, ShapedType vector,
+                                              TileType tile, float factor,
+                                              float limit) {
+  constexpr int64_t columns = 8, most = 256;
+  int64_t n = vector.getDimSize(0);
+  if (vector.getDimSize(1) != 1 || n > most || tile.isVector() ||
+      tile.getRows() != n || tile.getParentRows() != n ||
+      tile.getColumns() != columns || !tile.getElementType().isBF16())
+    return op->emitOpError("expects a tile of bf16 with ")
+           << columns << " columns and a row for each of up to " << most
+           << " numbers, but got " << tile << " for " << vector;
+  for (float value : {factor, limit})
+    if (!(value > 0))
+      return op->emitOpError("expects a factor and a limit that are positive, "
+                             "but got ")
+             << factor << " and " << limit;
+  return success();
+}
+
+LogicalResult PutBF16x3Op::verify() {
+  ChannelType channel = getChannel().getType();
+  if (!channel.getPayload())
+    return emitOpError("expects a channel with payload, but got ") << channel;
+  if (failed(verifySplit(*this, getVector().getType(), channel.getTileType(),
+                         getFactor().convertToFloat(),
+                         getLimit().convertToFloat())))
+    return failure();
+  FailureOr<PartitionAttr> partition = verifyInOneReplica(*this);
+  if (failed(partition))
+    return failure();
+  // A step does not say how many threads will run it.
+  if (getPartition(*this) && partition->getThreads() % kWarpThreads != 0)
+    return emitOpError("expects a partition of warps, but got ")
+           << partition->getThreads() << " threads";
+  return success();
+}
+
 LogicalResult PutFragmentOp::verify() {
   ChannelType channel = getChannel().getType();
   ShapedType vector = getVector().getType();

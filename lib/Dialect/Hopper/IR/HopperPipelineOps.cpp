@@ -1,5 +1,6 @@
 //===- HopperPipelineOps.cpp - A kernel before it has partitions ----------===//
 
+#include "Verify.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -491,6 +492,14 @@ LogicalResult PublishOp::verify() {
     return emitOpError("expects a tile with blocks of ")
            << vector << ", but got " << tile;
   return verifyStages(*this, getStages());
+}
+
+LogicalResult PublishBF16x3Op::verify() {
+  if (failed(verifyStages(*this, getStages())))
+    return failure();
+  return verifySplit(*this, cast<ShapedType>(getVector().getType()),
+                     getTile().getType(), getFactor().convertToFloat(),
+                     getLimit().convertToFloat());
 }
 
 LogicalResult LoadVectorOp::verify() {

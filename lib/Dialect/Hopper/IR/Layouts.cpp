@@ -28,6 +28,7 @@ bool LayoutAttr::fits(ArrayRef<int64_t> shape) const {
   case FragmentLayout::Rows:
     return n == 1 && m == kWarpgroupRows;
   case FragmentLayout::Columns:
+  case FragmentLayout::Lanes:
     return n % columns == 0 && m == 1;
   case FragmentLayout::Partial:
     return n == parts && m == kWarpgroupRows;
@@ -175,6 +176,8 @@ FragmentLayout PutFragmentOp::getLayout(Value) {
                                            : FragmentLayout::Accumulator;
 }
 
+FragmentLayout PutBF16x3Op::getLayout(Value) { return FragmentLayout::Lanes; }
+
 FragmentLayout LoadFragmentOp::getLayout(Value) {
   if (!getTile().getType().isVector())
     return FragmentLayout::Accumulator;
@@ -198,7 +201,10 @@ static FragmentLayout getLayoutOfShape(ShapedType type) {
 }
 
 FragmentLayout IotaOp::getLayout(Value) {
-  return getLayoutOfShape(getResult().getType());
+  ShapedType type = getResult().getType();
+  if (hopper::getLayout(type) == FragmentLayout::Lanes)
+    return FragmentLayout::Lanes;
+  return getLayoutOfShape(type);
 }
 
 FragmentLayout ReduceOp::getLayout(Value fragment) {

@@ -22,6 +22,10 @@ LogicalResult verifyContiguous(MemRefType type);
 /// Checks a buffer of counters and the number of its indices.
 LogicalResult verifyCounters(Operation *op, Value counters, size_t numIndices);
 
+/// Checks a tile of the parts of a vector's numbers; see hopper.put_bf16x3.
+LogicalResult verifySplit(Operation *op, ShapedType vector, TileType tile,
+                          float factor, float limit);
+
 /// Whether a fragment, with or without a layout, has the elements of a vector.
 bool isLike(ShapedType fragment, VectorType vector);
 

@@ -232,7 +232,7 @@ RingUsers WarpSpecializeOp::getUsers(Value ring) {
     std::optional<unsigned> number = findPartition(op);
     if (!number)
       continue;
-    if (isa<PutOp, PutVectorOp, PutFragmentOp, PostOp>(op)) {
+    if (isa<PutOp, PutVectorOp, PutFragmentOp, PutBF16x3Op, PostOp>(op)) {
       users.producer = *number;
       users.puts.push_back(op);
     } else if (isa<GetOp, ReleaseOp, ReceiveOp>(op) &&
@@ -311,7 +311,8 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
   WalkResult result = WalkResult::advance();
   for (Region &body : getBodies()) {
     result = body.walk([&](Operation *op) {
-      bool isPut = isa<PutOp, PutVectorOp, PutFragmentOp, PostOp>(op);
+      bool isPut =
+          isa<PutOp, PutVectorOp, PutFragmentOp, PutBF16x3Op, PostOp>(op);
       if (!isPut && !isa<PingPongWaitOp, PingPongArriveOp>(op))
         return WalkResult::advance();
       auto [first, isNew] =

@@ -30,8 +30,12 @@ static GetOp findGet(Operation *op, function_ref<bool(GetOp)> filter) {
   return result;
 }
 
+/// Whether what comes with a tile may tell blocks: it tells nothing else.
 static bool isTile(GetOp get) {
-  return !cast<ChannelType>(get.getChannel().getType()).isVector();
+  bool hasNumber =
+      llvm::any_of(get.getChannel().getUsers(), llvm::IsaPred<PutBF16x3Op>);
+  return !hasNumber &&
+         !cast<ChannelType>(get.getChannel().getType()).isVector();
 }
 
 /// What a partition gets in front of a loop last, and what it gets first in an
@@ -319,7 +323,9 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
                                              PipelinedForOp loop,
                                              StringRef partition) {
   Location loc = loop.getLoc();
-  auto hasPayload = [](GetOp get) { return get.getPayload() != nullptr; };
+  auto hasPayload = [](GetOp get) {
+    return isTile(get) && get.getPayload() != nullptr;
+  };
   Block *body = loop.getBlock();
   Type i32 = rewriter.getI32Type();
   SmallVector<Attribute> places(loop.getSchedule().begin(),

@@ -21,6 +21,27 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
+/// Whether there is an element for each n, of which there are two layouts.
+static bool isOfColumns(Value fragment) {
+  auto vector = dyn_cast<VectorType>(fragment.getType());
+  return vector && vector.getRank() == 2 && vector.getDimSize(1) == 1;
+}
+
+/// A constant that partitions share is one for each use.
+static void splitConstants(Operation *root) {
+  IRRewriter rewriter(root->getContext());
+  root->walk([&](arith::ConstantOp constant) {
+    if (!isOfColumns(constant) || constant->use_empty())
+      return;
+    rewriter.setInsertionPointAfter(constant);
+    for (OpOperand &use :
+         llvm::make_early_inc_range(llvm::drop_begin(constant->getUses())))
+      rewriter.modifyOpInPlace(use.getOwner(), [&] {
+        use.set(rewriter.clone(*constant)->getResult(0));
+      });
+  });
+}
+
 /// Fragments that have one layout.
 using LayoutSets = llvm::EquivalenceClasses<Value>;
 
@@ -67,6 +88,9 @@ static LogicalResult join(LayoutSets &sets, Operation *op) {
 /// The layout that `op` says a fragment has, if it says any.
 static std::optional<FragmentLayout> getLayoutIn(Operation *op,
                                                  Value fragment) {
+  // Numbers of columns are in whatever layout they are used in.
+  if (isa<IotaOp>(op) && isOfColumns(fragment))
+    return std::nullopt;
   if (auto says = dyn_cast<FragmentOpInterface>(op))
     return says.getLayout(fragment);
   auto broadcast = dyn_cast<vector::BroadcastOp>(op);
@@ -156,6 +180,7 @@ LogicalResult LayoutAssigner::run() {
   auto check = [&](LogicalResult result) {
     return succeeded(result) ? WalkResult::advance() : WalkResult::interrupt();
   };
+  splitConstants(root);
   if (root->walk([&](Operation *op) { return check(join(sets, op)); })
           .wasInterrupted() ||
       root->walk([&](Operation *op) { return check(note(op)); })

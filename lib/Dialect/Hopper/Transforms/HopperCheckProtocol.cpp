@@ -99,7 +99,7 @@ static int64_t getStages(Value channel) {
 }
 
 static std::optional<EventKind> getKind(Operation *op) {
-  if (isa<PutOp, PutVectorOp, PutFragmentOp>(op))
+  if (isa<PutOp, PutVectorOp, PutFragmentOp, PutBF16x3Op>(op))
     return EventKind::Put;
   if (isa<GetOp>(op))
     return EventKind::Get;
@@ -329,7 +329,7 @@ void Protocol::connect(unsigned passing) {
     // to others does not.
     bool copies = false, gives = false;
     for (const Event &event : events) {
-      copies |= isa<PutOp, PutVectorOp>(event.op);
+      copies |= isa<PutOp, PutVectorOp, PutBF16x3Op>(event.op);
       gives |= event.kind == EventKind::Put ||
                event.kind == EventKind::HoldTurn ||
                event.kind == EventKind::TakeTurn ||

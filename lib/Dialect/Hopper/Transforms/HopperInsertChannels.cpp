@@ -221,6 +221,11 @@ static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
                         load.getIndices(), load.getZeroFill());
     return;
   }
+  if (auto split = dyn_cast<PublishBF16x3Op>(op)) {
+    PutBF16x3Op::create(rewriter, loc, channel, use, split.getVector(),
+                        split.getFactorAttr(), split.getLimitAttr());
+    return;
+  }
   auto publish = cast<PublishOp>(op);
   PutFragmentOp::create(rewriter, loc, channel, use, publish.getVector(),
                         WarpgroupIdOp::create(rewriter, loc),
@@ -229,8 +234,32 @@ static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
 
 static int64_t getStages(Operation *op) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
-      .Case<LoadOp, LoadVectorOp, PublishOp>(
+      .Case<LoadOp, LoadVectorOp, PublishOp, PublishBF16x3Op>(
           [](auto op) { return op.getStages(); });
+}
+
+/// The number that comes with a tile is its payload, a result of the step that
+/// gets the tile.
+static void emitPayloadUses(RewriterBase &rewriter, Value number,
+                            Value channel) {
+  for (Operation *user : llvm::make_early_inc_range(channel.getUsers())) {
+    auto get = dyn_cast<GetOp>(user);
+    if (!get)
+      continue;
+    rewriter.setInsertionPointAfter(get);
+    Value own = arith::BitcastOp::create(rewriter, get.getLoc(),
+                                         number.getType(), get.getPayload());
+    hopper::StepOp step = getStepOf(get);
+    StringRef partition = step.getPartition();
+    step = rebuildStep(rewriter, step, getAllResults(step), own);
+    rewriter.replaceUsesWithIf(number, own, [&](OpOperand &use) {
+      return step->isAncestor(use.getOwner());
+    });
+    rewriter.replaceUsesWithIf(
+        number, step->getResults().back(), [&](OpOperand &use) {
+          return getStepOf(use.getOwner()).getPartition() == partition;
+        });
+  }
 }
 
 /// A tile that a step loads, or has computed, goes to other partitions by way
@@ -242,11 +271,15 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   if (!producer)
     return load->emitOpError("expects to be in a step");
   EndOp end = producer.getEnd();
-  if (!load->hasOneUse() || *load->user_begin() != end)
-    return load->emitOpError("expects its tile to be a result of its step, and "
-                             "to have no other use there");
-  unsigned number = load->use_begin()->getOperandNumber();
-  Value tile = producer.getResult(number);
+  // The tile, and what comes with it.
+  SmallVector<unsigned> numbers;
+  for (Value result : load->getResults()) {
+    if (!result.hasOneUse() || *result.user_begin() != end)
+      return load->emitOpError("expects its tile to be a result of its step, "
+                               "and to have no other use there");
+    numbers.push_back(result.use_begin()->getOperandNumber());
+  }
+  Value tile = producer.getResult(numbers.front());
   llvm::SetVector<StringRef> partitions;
   for (Operation *user : tile.getUsers()) {
     hopper::StepOp step = getStepOf(user);
@@ -278,7 +311,7 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
       rewriter, load->getLoc(),
       ChannelType::get(rewriter.getContext(), getStages(load), type.getRows(),
                        type.getColumns(), type.getElementType(),
-                       /*payload=*/false));
+                       /*payload=*/isa<PublishBF16x3Op>(load)));
   auto vector = dyn_cast<LoadVectorOp>(load);
   bool isConditional = vector && vector.getCondition();
   for (StringRef partition : partitions) {
@@ -288,10 +321,12 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
                  emitConditionalUses(rewriter, load, tile, channel, partition)))
       return failure();
   }
+  if (isa<PublishBF16x3Op>(load))
+    emitPayloadUses(rewriter, producer.getResult(numbers.back()), channel);
   emitPut(rewriter, load, channel);
   SmallVector<unsigned> kept;
   for (unsigned result : getAllResults(producer))
-    if (result != number)
+    if (!llvm::is_contained(numbers, result))
       kept.push_back(result);
   rebuildStep(rewriter, producer, kept, {});
   rewriter.eraseOp(load);
@@ -319,7 +354,7 @@ struct HopperInsertChannels
     kernel.walk(sortSteps);
     SmallVector<Operation *> loads;
     kernel.walk([&](Operation *op) {
-      if (isa<LoadOp, LoadVectorOp, PublishOp>(op))
+      if (isa<LoadOp, LoadVectorOp, PublishOp, PublishBF16x3Op>(op))
         loads.push_back(op);
     });
     for (Operation *load : loads)

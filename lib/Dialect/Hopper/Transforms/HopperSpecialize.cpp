@@ -384,10 +384,13 @@ static bool isShared(Operation &op) {
 
 /// How many threads copy a tile: one tells the hardware to, or a warpgroup does
 /// it element by element. A warp looks for the blocks of a loop with classes,
-/// and copies vectors whose end may be outside of their buffer.
+/// copies vectors whose end may be outside of their buffer, and computes a
+/// number for each key.
 static int64_t getThreads(Operation *op) {
   auto put = dyn_cast<PutOp>(op);
   if (auto vector = dyn_cast<PutVectorOp>(op); vector && vector.getZeroFill())
+    return kWarpThreads;
+  if (isa<PutBF16x3Op>(op))
     return kWarpThreads;
   auto loop = op->getParentOfType<PipelinedForOp>();
   if (put && put.getMap().getType().getStrided())
@@ -407,7 +410,7 @@ static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
     step.walk([&](Operation *op) {
       if (isa<HoldTurnOp>(op))
         holding.insert(step.getPartition());
-      if (!isa<PutOp, PutVectorOp>(op))
+      if (!isa<PutOp, PutVectorOp, PutBF16x3Op>(op))
         return;
       int64_t &threads = copying[step.getPartition()];
       threads = std::max(threads, getThreads(op));

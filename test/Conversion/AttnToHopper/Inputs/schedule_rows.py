@@ -50,6 +50,11 @@ BY_HAND = {
         %x = arith.truncf %e : f64 to f32
         %y = arith.addf %s, %x : f32""",
     ),
+    "keys": (
+        ("bias", "tensor<?xf32>"),
+        """%x = tensor.extract %bias[%j] : tensor<?xf32>
+        %y = arith.addf %s, %x : f32""",
+    ),
 }
 # Columns of keys and of values, as multi-head latent attention has them.
 LATENT = (192, 128)
@@ -84,7 +89,7 @@ def get_programs(examples):
         yield "auto", split_kv.program(make_case("none", "global"))
         yield "auto", heads.program(dim, 8, 2)
         for (inputs, score), mask in itertools.product(
-            BY_HAND.values(), ("", variants.BODIES["window"])
+            BY_HAND.values(), ("", variants.BODIES["window"], variants.BODIES["causal"])
         ):
             text = variants.text(make_case("none", "full"), (inputs,), score, mask)
             yield "auto", text

@@ -235,7 +235,7 @@ def Attn_MaskTileOp : Attn_Op<"mask_tile", [
 }
 
 def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
-    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable, AttrSizedOperandSegments,
     AllTypesMatch<["product", "result"]>, AllTypesMatch<["slope", "offset"]>,
     OptionalTypesMatchWith<"where has an element for each slope", "slope", "where",
       "::llvm::cast<::mlir::VectorType>($_self).clone("
@@ -243,11 +243,11 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
   let summary = "scores with a bias that is affine in the key";
   let description = [{
     ```
-    result[n, m] = factor * (product[n, m] + slope[m] * n) + offset[m]
+    result[n, m] = factor * (product[n, m] + slope[m] * n) + offset[m] + keys[n]
     ```
 
     The region computes the same as the program says it, and rounds as that does. A target may take the bias along in the product of queries and
-    keys, with one more column of each, and needs nothing for each score then; it computes the region where slopes are so large that the sum would lose digits,
+    keys, with some more columns of each, and needs nothing for each score then; it computes the region where slopes are so large that the sum would lose digits,
     and where the bias is not affine in the tile, as that of a distance is not where the tile has keys before and behind a query.
 
     Operands:
@@ -255,7 +255,8 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
     * `product`: of keys by queries. It has no other use, as who takes the bias along changes it.
     * `slope`: what the bias of a query grows by from key to key, divided by the factor. Without `where` it is the same in all tiles, and computed outside of
       the `attn.tile_loop` around.
-    * `offset`: the bias of the first key of the tile.
+    * `offset`: the bias of the first key of the tile, without `keys`.
+    * `keys`: what each key of the tile gets, whatever the query; nothing if it is not given. Of keys that there are not, -inf.
     * `where`: for which queries the bias is affine in the tile, so that the equation holds; all if it is not given.
 
     Example, slopes of heads (ALiBi):
@@ -268,17 +269,17 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
     }
     ```
 
-    Errors: a product that is no tile of f32, or that something else uses; slopes that are not one for each query, or, without `where`, computed in the loop; a
-    factor that is not positive and finite; a region that does not yield a tile of the shape of the product.
+    Errors: a product that is no tile of f32, or that something else uses; slopes that are not one for each query, or, without `where`, computed in the loop;
+    `keys` that are not one number for each key; a factor that is not positive and finite; a region that does not yield a tile of the shape of the product.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$product, F64Attr:$factor,
     VectorOfRankAndType<[1], [F32]>:$slope, VectorOfRankAndType<[1], [F32]>:$offset,
-    Optional<VectorOfRankAndType<[1], [I1]>>:$where);
+    Optional<VectorOfRankAndType<[1], [F32]>>:$keys, Optional<VectorOfRankAndType<[1], [I1]>>:$where);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
   let regions = (region SizedRegion<1>:$plain);
   let assemblyFormat = [{
-    $product `factor` $factor `slope` $slope `offset` $offset (`where` $where^)?
-    `:` type($product) `,` type($slope) attr-dict-with-keyword $plain
+    $product `factor` $factor `slope` $slope `offset` $offset (`keys` $keys^)? (`where` $where^)?
+    `:` type($product) `,` type($slope) (`,` type($keys)^)? attr-dict-with-keyword $plain
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -286,7 +287,8 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
   let builders = [
     // With an empty block.
     OpBuilder<(ins "::mlir::Value":$product, "double":$factor,
-        "::mlir::Value":$slope, "::mlir::Value":$offset, CArg<"::mlir::Value", "{}">:$where)>
+        "::mlir::Value":$slope, "::mlir::Value":$offset, CArg<"::mlir::Value", "{}">:$keys,
+        CArg<"::mlir::Value", "{}">:$where)>
   ];
   let extraClassDeclaration = [{
     /// What the region yields.

@@ -154,7 +154,7 @@ def Hopper_PartitionAttr : AttrDef<Hopper_Dialect, "Partition"> {
 def Hopper_Layout : I32EnumAttr<"FragmentLayout", "how a warpgroup holds a fragment", [
     I32EnumAttrCase<"Accumulator", 0, "accumulator">, I32EnumAttrCase<"Rows", 1, "rows">,
     I32EnumAttrCase<"Columns", 2, "columns">, I32EnumAttrCase<"Partial", 3, "partial">,
-    I32EnumAttrCase<"Threads", 4, "threads">]> {
+    I32EnumAttrCase<"Threads", 4, "threads">, I32EnumAttrCase<"Lanes", 5, "lanes">]> {
   let cppNamespace = "::mlir::attn::hopper";
   let genSpecializedAttr = 0;
 }
@@ -174,8 +174,9 @@ def Hopper_LayoutAttr : AttrDef<Hopper_Dialect, "Layout", [
     | `columns` | N x 1 | `2j + p`: n = 8j + 2 (l mod 4) + p |
     | `partial` | 4 x 64 | `r`: part l mod 4 of m = 16w + l / 4 + 8r |
     | `threads` | 1 x 128 | m = t |
+    | `lanes` | N x 1 | `j`: n = 32j + l, in each warp; beyond N there is none |
 
-    for `r` and `p` 0 or 1, and `j` below N / 8. `accumulator` is what matrix instructions write; of 16-bit floats, it is also what they read as their left operand, with the two of `p` in one register of 32 bits. So
+    for `r` and `p` 0 or 1, and `j` below N / 8, or N / 32, rounded up, of `lanes`. `accumulator` is what matrix instructions write; of 16-bit floats, it is also what they read as their left operand, with the two of `p` in one register of 32 bits. So
     rounding an accumulator makes an operand without moving elements between threads.
 
     Example:

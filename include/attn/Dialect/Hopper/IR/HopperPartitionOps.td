@@ -195,6 +195,36 @@ def Hopper_PutFragmentOp : Hopper_Op<"put_fragment", [
   let hasVerifier = 1;
 }
 
+def Hopper_PutBF16x3Op : Hopper_Op<"put_bf16x3", [Hopper_OwnLayouts, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "write a number for each key into a channel, in three parts";
+  let description = [{
+    Waits until the tile that was in the place of use `number` has been released by all consumers, and writes, for `most`, the largest of the numbers:
+
+    | column of row n | |
+    |---|---|
+    | 0 to 2 | numbers of 16 bits, which together are `factor * (vector[n, 0] - most)` up to rounding of f32, or -2^126 if that is less; of -inf, -inf and two others |
+    | 3 to 5 | n |
+    | 6, 7 | 0 |
+
+    So a product with `hopper.split_bf16x3` that is `behind_ones` is a sum of a number for each key and a multiple of the key's position, and loses no digits where numbers are large, but alike. The payload has the bits
+    of `most`. If all numbers are -inf, it is 0. If one of them is NaN, or the magnitude of `most` is above the limit, it is NaN, and all columns are 0.
+
+    All warps of the partition have all numbers, and write the same. Tiles of a channel lie beside each other, 16 columns each.
+
+    ```mlir
+    hopper.put_bf16x3 %ch[%n], %x times 4.0 up_to 1.0e9 : !hopper.channel<4x128x8xbf16, payload>, tensor<128x1xf32, #hopper.layout<lanes>>
+    ```
+
+    Errors: a channel without payload, or of tiles with other than 8 columns or not a row for each number, of which bf16 has no more than 256; a factor or a limit that is not positive;
+    outside of a partition of whole warps and one replica.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number, Hopper_FragmentOf<[F32]>:$vector, F32Attr:$factor, F32Attr:$limit);
+  let assemblyFormat = [{
+    $channel `[` $number `]` `,` $vector `times` $factor `up_to` $limit attr-dict `:` type($channel) `,` type($vector)
+  }];
+  let hasVerifier = 1;
+}
+
 def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait for a tile of a channel";
   let description = [{

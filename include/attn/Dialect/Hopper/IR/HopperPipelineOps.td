@@ -293,6 +293,23 @@ def Hopper_PublishOp : Hopper_Op<"publish", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Hopper_PublishBF16x3Op : Hopper_Op<"publish_bf16x3", [Pure]> {
+  let summary = "a number for each key as an operand of a product";
+  let description = [{
+    What `hopper.put_bf16x3` writes, and the largest of the numbers. `hopper-insert-channels` makes it that, with the number as payload.
+
+    ```mlir
+    %t, %most = hopper.publish_bf16x3 %x times 4.0 up_to 1.0e9 stages 4 : vector<128x1xf32> -> !hopper.tile<128x8xbf16>
+    ```
+
+    Errors: other than 1, 2 or 4 stages; a tile that has other than 8 columns, or not a row for each number; a factor or a limit that is not positive.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, F32Attr:$factor, F32Attr:$limit, I64Attr:$stages);
+  let results = (outs Hopper_TileType:$tile, F32:$most);
+  let assemblyFormat = "$vector `times` $factor `up_to` $limit `stages` $stages attr-dict `:` type($vector) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
 def Hopper_OwnRowsOp : Hopper_Op<"own_rows", [Pure]> {
   let summary = "the 64 rows of a tile that belong to a replica";
   let description = [{

@@ -147,17 +147,18 @@ def Hopper_SplitBF16x3Op : Hopper_Op<"split_bf16x3", [Hopper_OwnLayouts, Pure]> 
   let description = [{
     `result[0, m] + result[1, m] + result[2, m]` is `source[0, m]` up to rounding of f32: each is what the ones before leave, rounded. The other
     rows are 0. So a product with it is a product with f32 in place of numbers of 16 bits. A source that is no finite number of the element type gives NaN or
-    an infinity.
+    an infinity. With `behind_ones`, rows 0 to 2 are 1, and the parts are rows 3 to 5: for a tile of `hopper.publish_bf16x3`.
 
     ```mlir
     %p = hopper.split_bf16x3 %x : vector<1x64xf32> -> vector<8x64xbf16>
+    %p = hopper.split_bf16x3 %x behind_ones : vector<1x64xf32> -> vector<8x64xbf16>
     ```
 
     Errors: other than 8 rows of 64 queries, of one row.
   }];
-  let arguments = (ins Hopper_FragmentOf<[F32]>:$source);
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$source, UnitAttr:$behind_ones);
   let results = (outs Hopper_FragmentOf<[BF16, F16]>:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "$source (`behind_ones` $behind_ones^)? attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -18,13 +18,15 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Computes the terms for the key at a position.
+/// Computes terms for keys at a position, or at several.
 FailureOr<RegionVectorizer> AffineBias::emitTerms(OpBuilder &builder,
-                                                  Value key) {
-  RegionVectorizer values(builder, op.getLoc(), /*numKeys=*/1, numQueries,
+                                                  ArrayRef<KeyBias::Term> terms,
+                                                  TileValue key,
+                                                  int64_t numKeys) {
+  RegionVectorizer values(builder, op.getLoc(), numKeys, numQueries,
                           /*sites=*/nullptr);
   Region &score = op.getScore();
-  SmallVector<TileValue> arguments = {batch, head, query, {key}};
+  SmallVector<TileValue> arguments = {batch, head, query, key};
   for (Value capture : op.getCaptures())
     arguments.push_back({capture});
   // All but the product, of which no term is computed.
@@ -32,7 +34,7 @@ FailureOr<RegionVectorizer> AffineBias::emitTerms(OpBuilder &builder,
        llvm::zip_equal(score.getArguments().drop_front(), arguments))
     values.set(argument, value);
   llvm::SmallPtrSet<Operation *, 16> done;
-  for (const KeyBias::Term &term : bias.terms)
+  for (const KeyBias::Term &term : terms)
     for (Operation *inner : getRegionSlice(score, term.value))
       if (done.insert(inner).second && failed(values.emit(*inner)))
         return failure();
@@ -194,40 +196,45 @@ TileValue AffineBias::computeSlope(OpBuilder &builder, Ends &ends,
   return emitBinary(builder, loc, values, name, slope, other);
 }
 
-/// The sum of what `get` gives for each term, times `scale`.
+/// The sum of what `get` gives for each term in the shape of `kind`, times
+/// `scale`; null if it gives nothing.
 Value AffineBias::sumTerms(OpBuilder &builder, RegionVectorizer &values,
+                           ArrayRef<KeyBias::Term> terms, TileKind kind,
                            double scale, function_ref<TileValue(Value)> get) {
   Location loc = op.getLoc();
   Value sum;
-  for (const KeyBias::Term &term : bias.terms) {
+  for (const KeyBias::Term &term : terms) {
     TileValue value = get(term.value);
     if (!value.value)
       continue;
-    Value rows = values.broadcast(value, TileKind::Query);
+    Value all = values.broadcast(value, kind);
     Value scaled = arith::MulFOp::create(
-        builder, loc, rows,
-        createFloat(builder, loc, rows.getType(), term.factor * scale));
+        builder, loc, all,
+        createFloat(builder, loc, all.getType(), term.factor * scale));
     sum = sum ? arith::AddFOp::create(builder, loc, sum, scaled) : scaled;
   }
   return sum;
 }
 
-/// Of all terms.
-Value AffineBias::sumSlopes(OpBuilder &builder, Ends &ends) {
-  Value sum = sumTerms(builder, ends.first, 1 / getFactor(), [&](Value term) {
-    return emitSlope(builder, ends, term);
-  });
-  if (sum)
-    return sum;
+/// A number for each query.
+Value AffineBias::createZeros(OpBuilder &builder) {
   return createFloat(builder, op.getLoc(),
                      VectorType::get({numQueries}, builder.getF32Type()), 0);
+}
+
+/// Of all terms.
+Value AffineBias::sumSlopes(OpBuilder &builder, Ends &ends) {
+  Value sum = sumTerms(
+      builder, ends.first, bias.terms, TileKind::Query, 1 / getFactor(),
+      [&](Value term) { return emitSlope(builder, ends, term); });
+  return sum ? sum : createZeros(builder);
 }
 
 LogicalResult AffineBias::emitSlope(OpBuilder &builder) {
   if (bias.hasPieces)
     return success();
   Value zero = arith::ConstantIndexOp::create(builder, op.getLoc(), 0);
-  FailureOr<RegionVectorizer> values = emitTerms(builder, zero);
+  FailureOr<RegionVectorizer> values = emitTerms(builder, bias.terms, {zero});
   if (failed(values))
     return failure();
   Ends ends = {std::move(*values), std::nullopt, {}};
@@ -239,8 +246,8 @@ FailureOr<AffineBias::Slope> AffineBias::emitSlope(OpBuilder &builder,
                                                    Value first, Value last) {
   if (!bias.hasPieces)
     return Slope{slope, Value()};
-  FailureOr<RegionVectorizer> ofFirst = emitTerms(builder, first),
-                              ofLast = emitTerms(builder, last);
+  FailureOr<RegionVectorizer> ofFirst = emitTerms(builder, bias.terms, {first}),
+                              ofLast = emitTerms(builder, bias.terms, {last});
   if (failed(ofFirst) || failed(ofLast))
     return failure();
   Ends ends = {std::move(*ofFirst), std::move(*ofLast), {}};
@@ -249,9 +256,32 @@ FailureOr<AffineBias::Slope> AffineBias::emitSlope(OpBuilder &builder,
 }
 
 FailureOr<Value> AffineBias::emitOffset(OpBuilder &builder, Value key) {
-  FailureOr<RegionVectorizer> values = emitTerms(builder, key);
+  FailureOr<RegionVectorizer> values = emitTerms(builder, bias.terms, {key});
   if (failed(values))
     return failure();
-  return sumTerms(builder, *values, 1,
-                  [&](Value term) { return values->get(term); });
+  Value sum = sumTerms(builder, *values, bias.terms, TileKind::Query, 1,
+                       [&](Value term) { return values->get(term); });
+  return sum ? sum : createZeros(builder);
+}
+
+FailureOr<Value> AffineBias::emitKeys(OpBuilder &builder, TileValue keys,
+                                      int64_t numKeys, Value end) {
+  if (bias.keys.empty())
+    return Value();
+  FailureOr<RegionVectorizer> values =
+      emitTerms(builder, bias.keys, keys, numKeys);
+  if (failed(values))
+    return failure();
+  Value sum = sumTerms(builder, *values, bias.keys, TileKind::Key, 1,
+                       [&](Value term) { return values->get(term); });
+  if (!end)
+    return sum;
+  TileValue exists =
+      values->compare(arith::CmpIPredicate::slt, keys, TileValue{end});
+  return arith::SelectOp::create(
+             builder, op.getLoc(), values->broadcast(exists, TileKind::Key),
+             sum,
+             createFloat(builder, op.getLoc(), sum.getType(),
+                         -std::numeric_limits<double>::infinity()))
+      .getResult();
 }

@@ -29,8 +29,13 @@ public:
   LogicalResult emitSlope(OpBuilder &builder);
   /// That of the tile of the keys `first` to `last`.
   FailureOr<Slope> emitSlope(OpBuilder &builder, Value first, Value last);
-  /// The bias of the key at a position.
+  /// The bias of the key at a position, without the terms of keys.
   FailureOr<Value> emitOffset(OpBuilder &builder, Value key);
+  /// The terms of keys at the positions of a tile of `numKeys`, -inf where
+  /// there is no key, from `end` on, if that is not null; null where the bias
+  /// has none.
+  FailureOr<Value> emitKeys(OpBuilder &builder, TileValue keys, int64_t numKeys,
+                            Value end);
   /// What products are multiplied by.
   double getFactor() { return bias.factor * op.getScale().convertToDouble(); }
 
@@ -44,9 +49,13 @@ private:
     TileValue where;
     llvm::DenseMap<Value, TileValue> slopes{};
   };
-  FailureOr<RegionVectorizer> emitTerms(OpBuilder &builder, Value key);
-  Value sumTerms(OpBuilder &builder, RegionVectorizer &values, double scale,
+  FailureOr<RegionVectorizer> emitTerms(OpBuilder &builder,
+                                        ArrayRef<KeyBias::Term> terms,
+                                        TileValue key, int64_t numKeys = 1);
+  Value sumTerms(OpBuilder &builder, RegionVectorizer &values,
+                 ArrayRef<KeyBias::Term> terms, TileKind kind, double scale,
                  function_ref<TileValue(Value)> get);
+  Value createZeros(OpBuilder &builder);
   Value sumSlopes(OpBuilder &builder, Ends &ends);
   TileValue emitSlope(OpBuilder &builder, Ends &ends, Value value);
   TileValue computeSlope(OpBuilder &builder, Ends &ends, Value value);

@@ -288,18 +288,21 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   FailureOr<Value> offset = pairs.bias->emitOffset(builder, pairs.key.start);
   if (failed(offset))
     return failure();
+  int64_t numKeys = cast<VectorType>(products.getType()).getDimSize(0);
   Value last = arith::AddIOp::create(
       builder, loc, pairs.key.start,
-      arith::ConstantIndexOp::create(
-          builder, loc,
-          cast<VectorType>(products.getType()).getDimSize(0) - 1));
+      arith::ConstantIndexOp::create(builder, loc, numKeys - 1));
   FailureOr<AffineBias::Slope> slope =
       pairs.bias->emitSlope(builder, pairs.key.start, last);
   if (failed(slope))
     return failure();
+  FailureOr<Value> keys =
+      pairs.bias->emitKeys(builder, pairs.key, numKeys, pairs.keyEnd);
+  if (failed(keys))
+    return failure();
   auto scores =
       AffineScoresOp::create(builder, loc, products, pairs.bias->getFactor(),
-                             slope->slope, *offset, slope->where);
+                             slope->slope, *offset, *keys, slope->where);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&scores.getPlain().front());
   FailureOr<Value> plain = emitPlain();
