@@ -5,6 +5,8 @@ import concurrent.futures
 import copy
 import gc
 import os
+import sys
+import threading
 import unittest
 import weakref
 from unittest import mock
@@ -382,6 +384,28 @@ class Prepared(unittest.TestCase):
             for found in pool.map(lambda _: self.results(), range(8)):
                 self.assertTrue(torch.equal(found[0], expected[0]))
         self.assertEqual(len(self.mask.shared._found), 2)
+
+    def test_clear_cache_while_masks_are_prepared(self):
+        # Others live as long, so that all of them take a while to clear.
+        masks = [copy.copy(self.mask).prepare() for _ in range(500)]
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-6)
+        is_done = threading.Event()
+
+        def prepare():
+            while not is_done.is_set():
+                for mask in masks:
+                    mask.prepare()
+
+        thread = threading.Thread(target=prepare)
+        thread.start()
+        try:
+            for _ in range(300):
+                attn.clear_cache()
+        finally:
+            is_done.set()
+            thread.join()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 """Whatever a function reads may change between calls: a program that was traced
 before is then still what a trace makes."""
 
+import array
 import functools
+import sys
 import threading
 import types
 import unittest
@@ -17,6 +19,8 @@ except ImportError:
 if torch is not None:
     import attn.torch
     from attn.trace import reuse
+    from attn.trace.reach import Reach
+    from attn.trace.rebind import Rebinder
     from reuse_case import CPU, Case, program
 
 FACTOR, TABLE = 2.0, [1.0]
@@ -163,7 +167,8 @@ class Changes(Case):
 
     def test_operators(self):
         class Sized:
-            __len__ = functools.partial(len, TABLE)
+            # Static, as a partial is a method from Python 3.14 on.
+            __len__ = staticmethod(functools.partial(len, TABLE))
 
         sized = Sized()
         self.each(
@@ -321,6 +326,54 @@ class Changes(Case):
             program(score_mod)
         factor = 3.0
         self.assertEqual(program(score_mod).scalars[0].value, 3.0)
+
+    def test_changes_while_it_is_read(self):
+        # As another thread may add to what has more than is asked for.
+        numbers, arrays = {"x": 2.0}, {"x": memoryview(array.array("f", [1.0, 2.0]))}
+        for owner, name, named, score_mod in (
+            (Reach, "_add_float", numbers, lambda s, b, h, i, j: s * numbers["x"]),
+            (Rebinder, "replace", arrays, lambda s, b, h, i, j: s * arrays["x"][h]),
+        ):
+            original = getattr(owner, name)
+
+            def change(self, value, named=named, original=original):
+                named[len(named)] = 3.0
+                return original(self, value)
+
+            with mock.patch.object(owner, name, change):
+                program(score_mod)
+            self.assertGreater(len(named), 1)
+            self.check(score_mod)
+
+    def test_threads_that_add_what_is_not_read(self):
+        class Settings:
+            factor = 2.0
+
+        settings, named = Settings(), {"x": 3.0}
+        is_done, values = threading.Event(), []
+
+        def add():
+            while not is_done.is_set():
+                for number in range(20):
+                    named[number] = 4.0
+                    setattr(Settings, f"of_{number}", 5.0)
+                for number in range(20):
+                    del named[number]
+                    delattr(Settings, f"of_{number}")
+
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-6)
+        thread = threading.Thread(target=add)
+        thread.start()
+        try:
+            for _ in range(500):
+                found = program(lambda s, b, h, i, j: s * settings.factor * named["x"])
+                values.append([x.value for x in found.scalars])
+        finally:
+            is_done.set()
+            thread.join()
+        self.assertEqual(values, [[2.0, 3.0]] * 500)
 
     def test_threads(self):
         # The same code with other cells, at once.

@@ -195,9 +195,16 @@ def replace_operator(mark, replacement):
     `replacement`, with the same arguments."""
     at = torch._C.DispatchKey.Autograd
     original = _operator.py_kernels[at]
+    untraced = None
 
     def choose(query, key, value, score_mod, block_mask, scale, options, *inputs):
-        function = replacement if mark in options else original
+        nonlocal untraced
+        function = original
+        if mark in options:
+            # Where the compiler has given up a graph, it would go on with our code.
+            # Not at the top: this imports it.
+            untraced = untraced or torch.compiler.disable(replacement)
+            function = untraced
         return function(
             query, key, value, score_mod, block_mask, scale, options, *inputs
         )

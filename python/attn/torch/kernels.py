@@ -378,8 +378,11 @@ _kernels = {}
 
 def _clear():
     _kernels.clear()
-    for shared in list(_all_shared.values()):
-        shared.clear()
+    # References are listed at once, to which other threads may add.
+    for reference in _all_shared.valuerefs():
+        shared = reference()
+        if shared is not None:
+            shared.clear()
     operators = _library.torch_operators()
     if operators is not None:
         operators.attnTorchClear()

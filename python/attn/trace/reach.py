@@ -165,7 +165,7 @@ class _Class:
         self.operators = [
             name
             for base in self._bases
-            for name, value in base.__dict__.items()
+            for name, value in [*base.__dict__.items()]
             if callable(value)
             and name.startswith("__")
             and name.endswith("__")
@@ -179,7 +179,9 @@ class _Class:
         )
 
     def _list_names(self):
-        return [[*base.__dict__] for base in self._bases]
+        # A list of a view is made at once, whatever another thread does meanwhile;
+        # one of what `__dict__` is, step by step where there is no GIL.
+        return [[*base.__dict__.keys()] for base in self._bases]
 
     def holds(self, kind):
         """Whether it is as it was, but for what methods are."""
@@ -247,11 +249,13 @@ class Reach:
         elif kind in (list, tuple, dict) and len(value) < _MOST_VISITED:
             if not self._is_new(value):
                 return
-            key += kind, len(value)
-            for item in value:
+            # What it holds at one moment, as another thread may change it.
+            items = kind(value)
+            key += kind, len(items)
+            for item in items:
                 self.add(item)
             if kind is dict:
-                for item in value.values():
+                for item in items.values():
                     self.add(item)
         elif kind is functools.partial:
             if value.__dict__:

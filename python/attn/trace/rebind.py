@@ -124,7 +124,8 @@ class Rebinder:
         if not _leads_to_arrays(value):
             return value
         if isinstance(value, dict):
-            return {key: self.replace(x) for key, x in value.items()}
+            # A list at once, as another thread may change it.
+            return {key: self.replace(x) for key, x in [*value.items()]}
         if isinstance(value, list):
             return [self.replace(x) for x in value]
         if isinstance(value, tuple):
@@ -311,12 +312,19 @@ def _is_jax(value):
     return jax_mode.is_own(value) or jax_mode.wrapped(value) is not None
 
 
+def _of_dict(value):
+    # At once where it is not large, as another thread may change it.
+    if len(value) <= _MOST_ITEMS:
+        return [*value.values()]
+    return itertools.islice(value.values(), _MOST_ITEMS)
+
+
 _CONTAINERS = [
     (types.FunctionType, _of_function),
     (functools.partial, lambda x: [x.func, *x.args, *x.keywords.values()]),
     (types.MethodType, lambda x: [x.__func__, x.__self__]),
     ((list, tuple), lambda x: itertools.islice(x, _MOST_ITEMS)),
-    (dict, lambda x: itertools.islice(x.values(), _MOST_ITEMS)),
+    (dict, _of_dict),
 ]
 # None where an object of the type is no array, and leads to none.
 _parts = {}
