@@ -103,11 +103,6 @@ void Outliner::findReadsOfKeys() {
   readsOfKeys.insert_range(slice);
 }
 
-/// Whether there is anything to multiply with the numbers of keys.
-bool Outliner::hasSlopes() {
-  return !matchPattern(affine.getSlope(), m_AnyZeroFloat());
-}
-
 /// A step that computes the terms of the keys of a block, and one that gives
 /// them and the largest one.
 LogicalResult Outliner::emitKeyTerms() {
@@ -137,7 +132,7 @@ LogicalResult Outliner::emitKeyTerms() {
       builder.getI64IntegerAttr(kKeyTermsStages));
   hopper::EndOp::create(builder, loc, split.getResults());
   builder.setInsertionPointAfter(step);
-  keysTile = step.getResult(0);
+  biasTile = step.getResult(0);
   keysBase = step.getResult(1);
   return success();
 }
@@ -233,12 +228,13 @@ LogicalResult Outliner::emitSlopes() {
   if (!affine)
     return success();
   // A bias that is the same for all keys of a block needs no product.
-  if (affine.getWhere() && !affine.getKeys() && !hasSlopes())
+  if (affine.getWhere() && !affine.getKeys() &&
+      matchPattern(affine.getSlope(), m_AnyZeroFloat()))
     return success();
   Type element = blocks.begin()->second.elementType;
   int64_t tileN = loop.getStep();
   if (!affine.getKeys())
-    iotaTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
+    biasTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
         builder.getContext(), tileN, /*columns=*/8, element, tileN));
   if (affine.getWhere())
     return success();
@@ -270,11 +266,10 @@ LogicalResult Outliner::takeSlopes() {
 
 /// Last, as sums of large numbers lose more.
 Value Outliner::addBias(Value product) {
-  Value tile = keysTile ? keysTile : iotaTile;
-  if (!tile)
+  if (!biasTile)
     return product;
   return hopper::DotOp::create(builder, loc, product.getType(), held.slopes,
-                               tile, product, /*rhs_transposed=*/false);
+                               biasTile, product, /*rhs_transposed=*/false);
 }
 
 /// Scores of a block whose product has terms of keys that meet zeros: of those

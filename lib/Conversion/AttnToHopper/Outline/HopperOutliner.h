@@ -128,7 +128,6 @@ private:
   SmallVector<Type> getCaptureTypes();
   void takeBias();
   void findReadsOfKeys();
-  bool hasSlopes();
   LogicalResult emitKeyTerms();
   /// A step before the loop that gives what `body` makes of the 64 rows of a
   /// warpgroup.
@@ -260,11 +259,11 @@ private:
   SmallVector<OutlinedCapture> captures;
   SmallVector<OutlinedVector> vectors;
   /// The scores whose bias their product takes along, what that is for a work
-  /// tile, and the numbers of the keys. Of terms of keys there is a tile for
-  /// each block instead, and what they are measured from.
+  /// tile, and what it meets: the numbers of the keys or, of terms of keys, a
+  /// tile for each block, and what these are measured from.
   AffineScoresOp affine;
   HeldSlopes held;
-  Value iotaTile, keysTile, keysBase;
+  Value biasTile, keysBase;
   /// What is read of captures for these terms alone.
   SmallPtrSet<Operation *, 8> readsOfKeys;
   /// Tiles, those that have the rows of the work tile as columns, and vectors

@@ -191,10 +191,6 @@ static void lowerPutBF16x3(hopper::PutBF16x3Op op,
   Value own = b.offsetPointer(
       getSharedPointer(b, getTile(getStageTile(b, tile, /*stage=*/{}))),
       b.add(b.mul(b.thread.lane, kRowBytes), b.mul(swizzled, kSegmentBytes)));
-  auto round = [&](Value x) -> Value {
-    Value rounded = arith::TruncFOp::create(b, element, x);
-    return arith::ExtFOp::create(b, f32, rounded);
-  };
   auto words = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
   /// Writes what `getParts` gives of a number and its row.
   auto write = [&](function_ref<SmallVector<Value>(Value, Value)> getParts) {
@@ -231,8 +227,8 @@ static void lowerPutBF16x3(hopper::PutBF16x3Op op,
       Value finite = arith::MaxNumFOp::create(b, x, b.f32(-0x1p126));
       Value isNone = compare(arith::CmpFPredicate::OEQ, one, least);
       x = b.select(isNone, least, finite);
-      Value rest = b.sub(finite, round(finite));
-      Value last = b.sub(rest, round(rest));
+      Value rest = b.getRest(finite, element);
+      Value last = b.getRest(rest, element);
       Value place = arith::UIToFPOp::create(b, f32, row);
       return {b.packPair(x, rest, element), b.packPair(last, place, element),
               b.packPair(place, place, element), b.i32(0)};

@@ -204,15 +204,10 @@ static Elements lowerSplitBF16x3(hopper::SplitBF16x3Op op,
                                  Operands<hopper::SplitBF16x3Op> in,
                                  ThreadBuilder &b) {
   Type element = op.getResult().getType().getElementType();
-  auto round = [&](Value x) -> Value {
-    Value rounded = arith::TruncFOp::create(b, element, x);
-    return arith::ExtFOp::create(b, b.getF32Type(), rounded);
-  };
   auto isThread = [&](int64_t number) { return b.eq(b.thread.quad, number); };
   Elements list;
   for (Value x : in.getSource()) {
-    Value rest = b.sub(x, round(x));
-    Value last = b.sub(rest, round(rest));
+    Value rest = b.getRest(x, element), last = b.getRest(rest, element);
     if (op.getBehindOnes()) {
       Value one = b.f32(1);
       Value parts =

@@ -138,6 +138,11 @@ Value ThreadBuilder::packPair(Value low, Value high, Type element) {
   return LLVM::BitcastOp::create(*this, getI32Type(), packed);
 }
 
+Value ThreadBuilder::getRest(Value value, Type element) {
+  Value rounded = arith::TruncFOp::create(*this, element, value);
+  return sub(value, arith::ExtFOp::create(*this, getF32Type(), rounded));
+}
+
 //===----------------------------------------------------------------------===//
 // Indices
 //===----------------------------------------------------------------------===//

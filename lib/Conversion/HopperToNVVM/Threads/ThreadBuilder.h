@@ -247,6 +247,8 @@ public:
   Value testBit(Value word, int64_t bit);
   /// Two floats of 16 bits in one register, the first in the lower half.
   Value packPair(Value low, Value high, Type element);
+  /// What rounding an f32 to `element` leaves of it.
+  Value getRest(Value value, Type element);
 
   // Indices.
   IndexElement getIndex(Value value) const;

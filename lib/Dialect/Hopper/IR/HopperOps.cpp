@@ -230,25 +230,6 @@ LogicalResult PutVectorOp::verify() {
   return verifyInOneReplica(*this);
 }
 
-LogicalResult mlir::attn::hopper::verifySplit(Operation *op, ShapedType vector,
-                                              TileType tile, float factor,
-                                              float limit) {
-  constexpr int64_t columns = 8, most = 256;
-  int64_t n = vector.getDimSize(0);
-  if (vector.getDimSize(1) != 1 || n > most || tile.isVector() ||
-      tile.getRows() != n || tile.getParentRows() != n ||
-      tile.getColumns() != columns || !tile.getElementType().isBF16())
-    return op->emitOpError("expects a tile of bf16 with ")
-           << columns << " columns and a row for each of up to " << most
-           << " numbers, but got " << tile << " for " << vector;
-  for (float value : {factor, limit})
-    if (!(value > 0))
-      return op->emitOpError("expects a factor and a limit that are positive, "
-                             "but got ")
-             << factor << " and " << limit;
-  return success();
-}
-
 LogicalResult PutBF16x3Op::verify() {
   ChannelType channel = getChannel().getType();
   if (!channel.getPayload())
