@@ -38,6 +38,7 @@
 // RUN: %{run} --entry=gates --arg=w=randn:2x330 | FileCheck %s
 // RUN: %{run} --entry=documents --arg=w=randn:2x330 | FileCheck %s
 // RUN: %{run} --entry=padded --arg=n=400:1 | FileCheck %s
+// RUN: %python %S/Inputs/run_kernel.py %s --entry=none --arg=q=randn:1x1x1x8 | FileCheck %s
 // RUN: %{run} --entry=bent --arg=n=70:1 | FileCheck %s
 // RUN: %{run} --entry=infinite --arg=n=70:1 | FileCheck %s
 // RUN: %{run} --entry=half --arg=w=randn:2x330 | FileCheck %s
@@ -326,4 +327,24 @@ func.func @half(%q: !h {attn.name = "q"}, %k: !h {attn.name = "k"}, %w: tensor<?
         attn.yield %y : f32
       }
   return %o : !h
+}
+
+// Of the one key, which no query may see: nothing is loaded, and no tile of terms
+// is left.
+func.func @none(%q: tensor<1x1x1x8xbf16> {attn.name = "q"}) -> (tensor<1x1x1x8xbf16> {attn.name = "o"}) {
+  %init = tensor.empty() : tensor<1x1x1x8xbf16>
+  %o = attn.attention ins(%q, %q, %q : tensor<1x1x1x8xbf16>, tensor<1x1x1x8xbf16>, tensor<1x1x1x8xbf16>) outs(%init : tensor<1x1x1x8xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %c0_ = arith.constant 0 : index
+        %is_first = arith.cmpi sle, %j, %c0_ : index
+        %x = arith.uitofp %is_first : i1 to f32
+        %y = arith.addf %x, %s : f32
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j) {
+        %c1_ = arith.constant 1 : index
+        %m = arith.cmpi sge, %j, %c1_ : index
+        attn.yield %m : i1
+      }
+  return %o : tensor<1x1x1x8xbf16>
 }

@@ -104,14 +104,14 @@ def Hopper_AnyOp : Hopper_Op<"any", [Hopper_OwnLayouts, Pure]> {
 // Results
 //===----------------------------------------------------------------------===//
 
-def Hopper_CreateTileOp : Hopper_Op<"create_tile", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateTileOp : Hopper_Op<"create_tile"> {
   let summary = "a tile in shared memory that results are staged in";
   let description = [{
     ```mlir
     %t = hopper.create_tile : !hopper.tile<128x64xbf16>
     ```
   }];
-  let results = (outs Hopper_TileType:$result);
+  let results = (outs Res<Hopper_TileType, "", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 

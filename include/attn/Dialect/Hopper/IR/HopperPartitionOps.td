@@ -91,7 +91,7 @@ def Hopper_WarpgroupIdOp : Hopper_Op<"warpgroup_id", [Pure]> {
 // Channels
 //===----------------------------------------------------------------------===//
 
-def Hopper_CreateChannelOp : Hopper_Op<"create_channel", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateChannelOp : Hopper_Op<"create_channel"> {
   let summary = "a ring of tiles in shared memory";
   let description = [{
     A ring that one partition fills and one or more partitions read. Its uses are numbered from 0. Each number is put once, by all replicas
@@ -101,7 +101,7 @@ def Hopper_CreateChannelOp : Hopper_Op<"create_channel", [MemoryEffects<[MemAllo
     %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
     ```
   }];
-  let results = (outs Hopper_ChannelType:$result);
+  let results = (outs Res<Hopper_ChannelType, "", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 

@@ -126,7 +126,7 @@ def Hopper_MmaOp : Hopper_Op<"mma", [Hopper_FragmentOpInterface, MemoryEffects<[
   let hasVerifier = 1;
 }
 
-def Hopper_CreateIotaTileOp : Hopper_Op<"create_iota_tile", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateIotaTileOp : Hopper_Op<"create_iota_tile"> {
   let summary = "a tile in shared memory whose rows hold their number";
   let description = [{
     `result[n, c] = n`, from the start of the kernel on. As an operand of a product, it multiplies what it meets with the position of a key in its tile.
@@ -137,7 +137,7 @@ def Hopper_CreateIotaTileOp : Hopper_Op<"create_iota_tile", [MemoryEffects<[MemA
 
     Errors: more than 256 rows, whose numbers bf16 does not have; other than 8 columns; rows of a larger tile.
   }];
-  let results = (outs Hopper_TileType:$result);
+  let results = (outs Res<Hopper_TileType, "", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
 }

@@ -11,7 +11,7 @@
 
 include "attn/Dialect/Hopper/IR/HopperOpBase.td"
 
-def Hopper_CreateTurnsOp : Hopper_Op<"create_turns", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateTurnsOp : Hopper_Op<"create_turns"> {
   let summary = "turns that the replicas of one partition hold for those of another";
   let description = [{
     Replica `w` of the partition that holds them does so for replica `w` of the one that takes them. Their uses are numbered from 0, as those of a channel are: a turn is held
@@ -21,7 +21,7 @@ def Hopper_CreateTurnsOp : Hopper_Op<"create_turns", [MemoryEffects<[MemAlloc]>]
     %turns = hopper.create_turns : !hopper.turns
     ```
   }];
-  let results = (outs Hopper_TurnsType:$result);
+  let results = (outs Res<Hopper_TurnsType, "", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 

@@ -61,14 +61,14 @@ def Hopper_BallotOp : Hopper_Op<"ballot"> {
   let hasVerifier = 1;
 }
 
-def Hopper_CreateWorkQueueOp : Hopper_Op<"create_work_queue", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateWorkQueueOp : Hopper_Op<"create_work_queue"> {
   let summary = "a ring of two messages in shared memory";
   let description = [{
     ```mlir
     %m = hopper.create_work_queue : !hopper.work_queue<2>
     ```
   }];
-  let results = (outs Hopper_WorkQueueType:$result);
+  let results = (outs Res<Hopper_WorkQueueType, "", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
@@ -107,7 +107,7 @@ def Hopper_ReceiveOp : Hopper_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>]
 // Ping-pong barrier
 //===----------------------------------------------------------------------===//
 
-def Hopper_CreatePingPongOp : Hopper_Op<"create_ping_pong", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreatePingPongOp : Hopper_Op<"create_ping_pong"> {
   let summary = "let consumers take turns";
   let description = [{
     It is the turn of consumer 0.
@@ -116,7 +116,7 @@ def Hopper_CreatePingPongOp : Hopper_Op<"create_ping_pong", [MemoryEffects<[MemA
     %t = hopper.create_ping_pong : !hopper.ping_pong
     ```
   }];
-  let results = (outs Hopper_PingPongType:$result);
+  let results = (outs Res<Hopper_PingPongType, "", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
