@@ -552,3 +552,86 @@ func.func @wide(%q: tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32> {
       }
   return %r : tensor<2x4x?x8xf32>
 }
+
+// -----
+
+// Where a term of the key must be that of the query, other conditions read that
+// of the query: the offset of the document is the same on both sides.
+
+// CHECK-LABEL: func @positions_in_documents(
+// CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]], %[[DOCUMENT:.*]]) {
+// CHECK-NEXT:   %[[X0:.*]] = arith.cmpi sle, %[[J]], %[[I]] : index
+// CHECK-NEXT:   %[[X1:.*]] = tensor.extract %[[DOCUMENT]][%[[I]]]
+// CHECK-NEXT:   %[[X2:.*]] = tensor.extract %[[DOCUMENT]][%[[J]]]
+// CHECK-NEXT:   %[[X3:.*]] = arith.cmpi eq, %[[X2]], %[[X1]] : i32
+// CHECK-NEXT:   %[[X4:.*]] = arith.andi %[[X0]], %[[X3]] : i1
+// CHECK-NEXT:   attn.yield %[[X4]] : i1
+func.func @positions_in_documents(%q: tensor<?x4x?x8xf32>, %document: tensor<?xi32>, %begin: tensor<?xi32>, %o: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      captures(%document, %begin : tensor<?xi32>, tensor<?xi32>)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %t, %u) {
+        %dj = tensor.extract %t[%j] : tensor<?xi32>
+        %nj = arith.index_cast %dj : i32 to index
+        %bj = tensor.extract %u[%nj] : tensor<?xi32>
+        %oj = arith.index_cast %bj : i32 to index
+        %pj = arith.subi %j, %oj : index
+        %di = tensor.extract %t[%i] : tensor<?xi32>
+        %ni = arith.index_cast %di : i32 to index
+        %bi = tensor.extract %u[%ni] : tensor<?xi32>
+        %oi = arith.index_cast %bi : i32 to index
+        %pi = arith.subi %i, %oi : index
+        %same = arith.cmpi eq, %di, %dj : i32
+        %before = arith.cmpi sle, %pj, %pi : index
+        %p = arith.andi %same, %before : i1
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x8xf32>
+}
+
+// -----
+
+// Not where that would be another read, whose index may be out of bounds, nor
+// where the term of the key need not be that of the query.
+
+// CHECK-LABEL: func @another_read(
+// CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]], %[[DOCUMENT:.*]], %[[FLAG:.*]]) {
+// CHECK:        %[[X0:.*]] = tensor.extract %[[DOCUMENT]][%[[J]]]
+// CHECK:        %[[X1:.*]] = arith.index_cast %[[X0]]
+// CHECK:        tensor.extract %[[FLAG]][%[[X1]]]
+func.func @another_read(%q: tensor<?x4x?x8xf32>, %document: tensor<?xi32>, %flag: tensor<?xi1>, %o: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      captures(%document, %flag : tensor<?xi32>, tensor<?xi1>)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %t, %u) {
+        %dj = tensor.extract %t[%j] : tensor<?xi32>
+        %nj = arith.index_cast %dj : i32 to index
+        %di = tensor.extract %t[%i] : tensor<?xi32>
+        %same = arith.cmpi eq, %di, %dj : i32
+        %seen = tensor.extract %u[%nj] : tensor<?xi1>
+        %p = arith.andi %same, %seen : i1
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x8xf32>
+}
+
+// CHECK-LABEL: func @either(
+// CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]], %[[DOCUMENT:.*]]) {
+// CHECK:        %[[X0:.*]] = tensor.extract %[[DOCUMENT]][%[[J]]]
+// CHECK:        arith.cmpi {{.*}}%[[X0]], %c3
+// CHECK:        arith.ori
+func.func @either(%q: tensor<?x4x?x8xf32>, %document: tensor<?xi32>, %o: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      captures(%document : tensor<?xi32>)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %t) {
+        %c3 = arith.constant 3 : i32
+        %dj = tensor.extract %t[%j] : tensor<?xi32>
+        %di = tensor.extract %t[%i] : tensor<?xi32>
+        %same = arith.cmpi eq, %di, %dj : i32
+        %few = arith.cmpi slt, %dj, %c3 : i32
+        %p = arith.ori %same, %few : i1
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x8xf32>
+}

@@ -297,6 +297,7 @@ void mlir::attn::canonicalizeScore(RewriterBase &rewriter,
     changed = true;
   if (changed)
     cleanUpRegions(op);
+  substituteEqualTerms(rewriter, op);
   normalizeMask(rewriter, op);
   foldScale(rewriter, op);
   canonicalizeOp(op);

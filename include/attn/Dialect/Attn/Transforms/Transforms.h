@@ -47,6 +47,10 @@ NormalizedTile expandNormalize(RewriterBase &rewriter, NormalizeOp op);
 /// canonical forms, and common subexpressions.
 void cleanUpRegions(AttentionLikeOpInterface op);
 
+/// Where a mask asks for a term of the key to be one of the query, has its
+/// other conditions read that of the query.
+void substituteEqualTerms(RewriterBase &rewriter, AttentionLikeOpInterface op);
+
 /// Writes the mask of `op` in the form that all its spellings share: each
 /// condition is solved for the key, and has one place among the others.
 void normalizeMask(RewriterBase &rewriter, AttentionLikeOpInterface op);
