@@ -170,13 +170,8 @@ CostCounter::Form CostCounter::getForm(Operation &op) {
                ? Form::Remainder
                : Form::Other;
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
-    // Of bounds, only those that correct the sign are known to the compiler.
     if (isEither(Form::Remainder))
-      return compare.getPredicate() == arith::CmpIPredicate::eq ||
-                     uses.lookup(op.getOperand(0)) == None ||
-                     uses.lookup(op.getOperand(1)) == None
-                 ? Form::Word
-                 : Form::Other;
+      return Form::Word;
     bool isBound = compare.getPredicate() != arith::CmpIPredicate::eq &&
                    compare.getPredicate() != arith::CmpIPredicate::ne;
     return isBound && (isEither(Form::Position) || isEither(Form::Size))
@@ -206,9 +201,13 @@ int64_t CostCounter::getCostInWords(Operation &op, Form form) {
     });
   };
   // The correction of a sign is no comparison of its own.
-  if (isOf(Form::Remainder))
-    return compare.getPredicate() == arith::CmpIPredicate::eq ? kRemainderInWord
-                                                              : 0;
+  if (isOf(Form::Remainder)) {
+    bool isOfSign = compare.getPredicate() != arith::CmpIPredicate::eq &&
+                    llvm::any_of(op.getOperands(), [](Value operand) {
+                      return getConstantInteger(operand) == 0;
+                    });
+    return isOfSign ? 0 : kRemainderInWord;
+  }
   return isOf(Form::Size) ? 2 * kBoundInWord : kBoundInWord;
 }
 

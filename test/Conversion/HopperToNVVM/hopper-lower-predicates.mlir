@@ -37,11 +37,10 @@ gpu.module @m {
       %zero = arith.constant dense<0.0> : vector<128x64xf32>
       %one = arith.constant dense<1.0> : vector<128x64xf32>
       %x = arith.select %causal, %one, %zero : vector<128x64xi1>, vector<128x64xf32>
-      %four = arith.constant dense<4> : vector<128x64xindex>
-      %mod = arith.remui %key, %four : vector<128x64xindex>
+      %square = arith.muli %key, %key : vector<128x64xindex>
       %c0 = arith.constant dense<0> : vector<128x64xindex>
-      %fourth = arith.cmpi eq, %mod, %c0 : vector<128x64xindex>
-      %both = arith.andi %fourth, %causal : vector<128x64xi1>
+      %is_zero = arith.cmpi eq, %square, %c0 : vector<128x64xindex>
+      %both = arith.andi %is_zero, %causal : vector<128x64xi1>
       %y = arith.select %both, %x, %zero : vector<128x64xi1>, vector<128x64xf32>
       %sum = hopper.reduce add %y : vector<128x64xf32> -> vector<4x64xf32>
       hopper.yield
@@ -187,6 +186,66 @@ gpu.module @r {
       %query_all7 = vector.broadcast %query_rest7 : vector<1x64xindex> to vector<128x64xindex>
       %are_equal7 = arith.cmpi eq, %query_all7, %key_all7 : vector<128x64xindex>
       %y = arith.select %are_equal7, %x, %zero : vector<128x64xi1>, vector<128x64xf32>
+      %sum = hopper.reduce add %y : vector<128x64xf32> -> vector<4x64xf32>
+      hopper.yield
+    }
+    gpu.return
+  }
+}
+
+// Remainders less than a number of the row: how far the first one is from which
+// on they are not, compared bit by bit, and where the period ends.
+
+// CHECK: llvm.func @below(
+// CHECK-COUNT-7: nvvm.vote.sync ballot
+// CHECK:      %[[BOUND:.*]] = arith.minsi %{{.*}}, %[[BY:.*]] : i32
+// CHECK:      %[[END:.*]] = arith.subi %[[BY]], %[[FIRST:.*]] : i32
+// CHECK:      %[[NEAR:.*]] = arith.cmpi ult, %[[END]], %c128_i32
+// CHECK:      %[[WRAP:.*]] = arith.select %[[NEAR]]
+// CHECK:      %[[DISTANCE:.*]] = arith.subi %[[BOUND]], %[[FIRST]] : i32
+// CHECK:      %[[IS_BELOW:.*]] = arith.shrsi %{{.*}}, %c31_i32
+// CHECK-NEXT: %[[ROUND:.*]] = arith.andi %[[IS_BELOW]], %[[BY]] : i32
+// CHECK-NEXT: %[[FROM:.*]] = arith.addi %[[DISTANCE]], %[[ROUND]] : i32
+// CHECK:      %[[IS_NEAR:.*]] = arith.cmpi ult, %[[FROM]], %c128_i32
+// CHECK:      %[[REST:.*]] = arith.select %[[IS_NEAR]]
+// CHECK:      %[[BOTH:.*]] = arith.xori %[[WRAP]], %[[REST]] : i32
+// CHECK:      %[[ABOVE:.*]] = arith.xori %[[IS_BELOW]], %{{.*}} : i32
+// CHECK-NEXT: %[[WORD:.*]] = arith.xori %[[BOTH]], %[[ABOVE]] : i32
+// CHECK:      llvm.inline_asm {{.*}}setp.ne.b32{{.*}} %[[WORD]] : (i32) -> i1
+// No element is a period from the first one: bits are those up to a number of
+// elements.
+// CHECK:      arith.minui %{{.*}}, %c2_i32
+// CHECK:      bmsk.clamp.b32
+// CHECK-NOT:  arith.cmpi ult
+// CHECK:      llvm.return
+gpu.module @b {
+  gpu.func @below(%by: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %c1 = arith.constant 1 : index
+      %absolute = math.absi %by : index
+      %safe = arith.maxui %absolute, %c1 : index
+      %position = hopper.position %n
+      %key_base = vector.broadcast %position : index to vector<128x1xindex>
+      %iota = hopper.iota : vector<128x1xindex>
+      %key = arith.addi %key_base, %iota : vector<128x1xindex>
+      %query = hopper.iota : vector<1x64xindex>
+      %zero = arith.constant dense<0.0> : vector<128x64xf32>
+      %one = arith.constant dense<1.0> : vector<128x64xf32>
+      %bound = vector.broadcast %query : vector<1x64xindex> to vector<128x64xindex>
+
+      %key_by = vector.broadcast %safe : index to vector<128x1xindex>
+      %rest1 = arith.remui %key, %key_by : vector<128x1xindex>
+      %rest = vector.broadcast %rest1 : vector<128x1xindex> to vector<128x64xindex>
+      %is_below = arith.cmpi slt, %rest, %bound : vector<128x64xindex>
+      %x = arith.select %is_below, %one, %zero : vector<128x64xi1>, vector<128x64xf32>
+
+      %key_150 = arith.constant dense<150> : vector<128x1xindex>
+      %rest150 = arith.remui %key, %key_150 : vector<128x1xindex>
+      %rest2 = vector.broadcast %rest150 : vector<128x1xindex> to vector<128x64xindex>
+      %is_below2 = arith.cmpi sge, %bound, %rest2 : vector<128x64xindex>
+      %y = arith.select %is_below2, %x, %zero : vector<128x64xi1>, vector<128x64xf32>
       %sum = hopper.reduce add %y : vector<128x64xf32> -> vector<4x64xf32>
       hopper.yield
     }

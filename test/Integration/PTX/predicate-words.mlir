@@ -35,6 +35,24 @@
 // RUN: %{run} --entry=flags '--arg=t=randint(0,2):400' '--arg=r=randint(0,2):300' | FileCheck %s
 // RUN: %{run} --entry=grid | FileCheck %s
 // RUN: %{run} --entry=grid --schedule '#hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 240>' | FileCheck %s
+
+// RUN: attn-run %s --entry=blocks --target=cuda --emit=ptx | FileCheck %s --check-prefix=BLOCKS
+// BLOCKS-COUNT-7: vote.sync.ballot.b32
+// BLOCKS-NOT:     rem.u32
+// DEFINE: %{blocks} = %{run} --entry=blocks
+// RUN: %{blocks} --arg=n=1 --arg=w=0 | FileCheck %s
+// RUN: %{blocks} --arg=n=5 --arg=w=3 | FileCheck %s
+// RUN: %{blocks} --arg=n=64 --arg=w=9 --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{blocks} --arg=n=100 --arg=w=-3 --schedule '#hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 232>' | FileCheck %s
+// RUN: %{blocks} --arg=n=122 --arg=w=5000000000 | FileCheck %s
+// RUN: %{blocks} --arg=n=128 --arg=w=127 --schedule '#hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232>' | FileCheck %s
+// RUN: %{blocks} --arg=n=200 --arg=w=-5000000000 | FileCheck %s
+// RUN: %{blocks} --arg=n=5000000000 --arg=w=40 | FileCheck %s
+// RUN: %{blocks} --arg=n=96 --arg=w=17 --grad=q,k --tolerance=0.05 | FileCheck %s --check-prefix=GRAD
+
+// RUN: %{run} --entry=periods | FileCheck %s
+// RUN: %{run} --entry=periods --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{run} --entry=periods --schedule '#hopper.schedule<tile_m = 64, tile_n = 176, stages = 2, registers = 240>' | FileCheck %s
 // RUN: not %{run} --entry=grid --tolerance=0 | FileCheck %s --check-prefix=WRONG
 
 // CHECK: o: max error
@@ -180,6 +198,73 @@ func.func @grid(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}) -> (!q {attn
         %s1 = math.absi %d1 : index
         %p1 = arith.cmpi sle, %s1, %c1m : index
         %r = arith.ori %p0, %p1 : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// In blocks of 8 of each n, those before the query's own or in it; and beside
+// these the first w of each n, but for the last one.
+func.func @blocks(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %n: index {attn.name = "n"}, %w: index {attn.name = "w"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%n, %w : index, index) outs(%init : !q)
+      mask(%b, %h, %i, %j, %t0, %t1) {
+        %c1m = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        %i0 = arith.remui %i, %t0 : index
+        %j0 = arith.remui %j, %t0 : index
+        %i1 = arith.divui %i0, %c8 : index
+        %j1 = arith.divui %j0, %c8 : index
+        %is_before = arith.cmpi sle, %j1, %i1 : index
+        %is_far = arith.cmpi slt, %j, %i : index
+        %own = arith.andi %is_before, %is_far : i1
+        %is_first = arith.cmpi sgt, %t1, %j0 : index
+        %last = arith.subi %t0, %c1m : index
+        %is_no_last = arith.cmpi ne, %j0, %last : index
+        %first = arith.andi %is_first, %is_no_last : i1
+        %r = arith.ori %own, %first : i1
+        attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// Numbers in periods that are constants: near ones, also beyond the period's
+// ends, of two periods that tiles are no multiples of; and all but one of a third.
+func.func @periods(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) outs(%init : !q)
+      mask(%b, %h, %i, %j) {
+        %c6 = arith.constant 6 : index
+        %c11 = arith.constant 11 : index
+        %c24 = arith.constant 24 : index
+        %c30 = arith.constant 30 : index
+        %c150 = arith.constant 150 : index
+        %i0 = arith.remui %i, %c24 : index
+        %j0 = arith.remui %j, %c24 : index
+        %d0 = arith.subi %i0, %j0 : index
+        %s0 = math.absi %d0 : index
+        %p0 = arith.cmpi sle, %s0, %c6 : index
+        %i1 = arith.remui %i, %c150 : index
+        %j1 = arith.remui %j, %c150 : index
+        %d1 = arith.subi %i1, %j1 : index
+        %s1 = math.absi %d1 : index
+        %p1 = arith.cmpi slt, %s1, %c30 : index
+        %j2 = arith.remui %j, %c11 : index
+        %p2 = arith.cmpi ne, %j2, %c6 : index
+        %near = arith.andi %p0, %p1 : i1
+        %r = arith.andi %near, %p2 : i1
         attn.yield %r : i1
       }
   return %o : !q

@@ -160,11 +160,11 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
     if (!around)
       aroundOther = getNeighbourhood(right);
   }
-  bool isClamped =
-      around || aroundOther ||
-      (bits == 64 && isShared &&
-       (left.isWithin(kMostIndex / 2) || right.isWithin(kMostIndex / 2)));
-  bool isSimple = isSigned(predicate) && areNear && (isExact || isClamped);
+  bool isClamped = around || aroundOther ||
+                   (bits == 64 && (left.isWithin(kMostIndex / 2) ||
+                                   right.isWithin(kMostIndex / 2)));
+  bool isSimple =
+      isSigned(predicate) && areNear && isShared && (isExact || isClamped);
   DenseMap<std::pair<Value, Value>, Value> differences;
   auto getDifference = [&](Value x, Value y) {
     Value &known = differences[{x, y}];
@@ -186,18 +186,26 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
       known = b.trunc32(clamp(b, known, kMostBound));
     return known;
   };
+  // What elements share is one value, by which conditions are known to have the
+  // same bound.
+  DenseMap<std::pair<Value, int64_t>, Value> integers;
+  auto getInteger = [&](const IndexElement &element) {
+    Value &known = integers[{element.base, element.offset}];
+    if (!known)
+      known = b.toInt(element, bits);
+    return known;
+  };
   Elements list;
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
     bool shares = isClamped || (x.base && y.base && x.offset != y.offset);
     if (!isSimple || !shares) {
-      list.push_back(b.cmp(predicate, b.toInt(x, bits), b.toInt(y, bits)));
+      list.push_back(b.cmp(predicate, getInteger(x), getInteger(y)));
       continue;
     }
     Value position = b.i32(x.offset - y.offset);
     list.push_back(b.cmp(predicate, position, getDifference(x.base, y.base)));
   }
-  if (!isSimple || !isShared || predicate == Predicate::eq ||
-      predicate == Predicate::ne)
+  if (!isSimple || predicate == Predicate::eq || predicate == Predicate::ne)
     return list;
   DenseMap<Value, Limits> bounds;
   SmallVector<Limits> known;

@@ -36,7 +36,8 @@ struct Bits {
     Uniform,  // one for all elements of a row
     Columns,  // one for both rows
     Interval, // positions between bounds
-    Residue,  // remainders of positions that are those of the row
+    Residue,  // remainders of positions that are a number of the row
+    Below,    // remainders of positions that are less than one
     And,
     Or,
     Xor
@@ -47,10 +48,13 @@ struct Bits {
   /// Of intervals.
   std::array<SmallVector<PositionRun>, kNumRows> runs;
   std::array<Value, kNumRows> lower, upper;
-  /// Of residues, those of the positions and that of the row.
+  /// Of remainders, those of the positions and the number of the row.
   Conditions remainders;
   std::array<Value, kNumRows> rest;
   Divisor divisor;
+  /// Whether bits are those of the others instead, and whether remainders that
+  /// are the number itself are less, too.
+  bool isNot = false, isOrEqual = false;
 };
 
 /// What holds where `bits` and each of `others` do; either may be absent.
@@ -70,7 +74,7 @@ private:
   Predicate parseNew(const Conditions &conditions);
   Predicate parseLimits(const Conditions &conditions);
   Predicate parseJoint(const Conditions &conditions);
-  const Bits *parseResidue(const Conditions &conditions, unsigned number);
+  const Bits *parseRemainders(const Conditions &conditions, unsigned number);
   /// All of a predicate as bits: its own or, where both rows have the same
   /// conditions, one of each column; null if it has neither.
   const Bits *getBits(const Conditions &conditions);
@@ -107,6 +111,7 @@ public:
 private:
   void note(const Bits &bits);
   SmallVector<Value> emit(const Bits &bits, int64_t row);
+  Value emitRemainders(const Bits &bits, int64_t row, int64_t first);
 
   ThreadBuilder &b;
   const Bits &root;
@@ -180,39 +185,99 @@ Predicate PredicateParser::parseLimits(const Conditions &conditions) {
   return {bits, rest.others};
 }
 
+/// The number that is extended.
+static Value getNarrow(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op) ? op->getOperand(0)
+                                                             : value;
+}
+
+/// The order of two numbers where the other one is on the left.
+static arith::CmpIPredicate getSwapped(arith::CmpIPredicate order) {
+  using Order = arith::CmpIPredicate;
+  switch (order) {
+  case Order::slt:
+    return Order::sgt;
+  case Order::sle:
+    return Order::sge;
+  case Order::sgt:
+    return Order::slt;
+  case Order::sge:
+    return Order::sle;
+  case Order::ult:
+    return Order::ugt;
+  case Order::ule:
+    return Order::uge;
+  case Order::ugt:
+    return Order::ult;
+  case Order::uge:
+    return Order::ule;
+  case Order::eq:
+  case Order::ne:
+    return order;
+  }
+  llvm_unreachable("all orders are handled");
+}
+
 /// Comparisons of remainders, of which operand `number` is of the positions.
-const Bits *PredicateParser::parseResidue(const Conditions &conditions,
-                                          unsigned number) {
+const Bits *PredicateParser::parseRemainders(const Conditions &conditions,
+                                             unsigned number) {
+  using Order = arith::CmpIPredicate;
   const DenseMap<Value, Remainder> &facts = b.kernel.facts.remainders;
-  Bits residue{Bits::Kind::Residue, conditions};
+  auto first = conditions[0][0].getDefiningOp<arith::CmpIOp>();
+  if (!first)
+    return nullptr;
+  Order given = first.getPredicate();
+  Bits found{Bits::Kind::Residue, conditions};
   for (auto [row, own] : llvm::enumerate(conditions)) {
     SmallVector<int64_t> positions;
     for (Value condition : own) {
       auto op = condition.getDefiningOp<arith::CmpIOp>();
-      if (!op || op.getPredicate() != arith::CmpIPredicate::eq)
+      if (!op || op.getPredicate() != given)
         return nullptr;
-      Value remainder = op->getOperand(number),
+      Value value = getNarrow(op->getOperand(number)),
             rest = op->getOperand(1 - number);
-      auto known = facts.find(remainder), ofRow = facts.find(rest);
-      if (known == facts.end() || ofRow == facts.end())
+      auto known = facts.find(value);
+      if (known == facts.end())
         return nullptr;
+      const Remainder &remainder = known->second;
       if (row == 0 && positions.empty())
-        residue.divisor = known->second.divisor;
+        found.divisor = remainder.divisor;
       if (positions.empty())
-        residue.rest[row] = rest;
-      residue.remainders[row].push_back(remainder);
-      positions.push_back(known->second.dividend.offset);
-      Value base = facts.at(residue.remainders[row][0]).dividend.base;
-      if (rest != residue.rest[row] || known->second.dividend.base != base ||
-          !(known->second.divisor == residue.divisor) ||
-          !(ofRow->second.divisor == residue.divisor))
+        found.rest[row] = rest;
+      found.remainders[row].push_back(value);
+      positions.push_back(remainder.dividend.offset);
+      Value base = facts.at(found.remainders[row][0]).dividend.base;
+      if (!areSame(rest, found.rest[row]) || remainder.dividend.base != base ||
+          !(remainder.divisor == found.divisor))
         return nullptr;
     }
     if (getPositionRuns(positions).size() != 1)
       return nullptr;
   }
-  Bits *bits = make(Bits::Kind::Residue, conditions);
-  *bits = residue;
+  Order order = number == 0 ? given : getSwapped(given);
+  switch (order) {
+  case Order::eq:
+    break;
+  case Order::ne:
+    found.isNot = true;
+    break;
+  case Order::slt:
+  case Order::sge:
+    found.kind = Bits::Kind::Below;
+    found.isNot = order == Order::sge;
+    break;
+  case Order::sle:
+  case Order::sgt:
+    found.kind = Bits::Kind::Below;
+    found.isOrEqual = true;
+    found.isNot = order == Order::sgt;
+    break;
+  default:
+    return nullptr;
+  }
+  Bits *bits = make(found.kind, conditions);
+  *bits = found;
   return bits;
 }
 
@@ -285,8 +350,8 @@ Predicate PredicateParser::parseNew(const Conditions &conditions) {
       limits.bits || !limits.others.empty())
     return limits;
   for (unsigned number : {0, 1})
-    if (const Bits *residue = parseResidue(conditions, number))
-      return {residue, {}};
+    if (const Bits *remainders = parseRemainders(conditions, number))
+      return {remainders, {}};
   if (Predicate joint = parseJoint(conditions); joint.bits)
     return joint;
   return {nullptr, {conditions}};
@@ -311,7 +376,8 @@ static int64_t countComparisons(const Bits &bits,
     auto numColumns = static_cast<int64_t>(own.size());
     if (bits.kind == Bits::Kind::Interval)
       count += numColumns * (bool(bits.lower[row]) + bool(bits.upper[row]));
-    else if (bits.lhs || bits.kind == Bits::Kind::Residue)
+    else if (bits.lhs || bits.kind == Bits::Kind::Residue ||
+             bits.kind == Bits::Kind::Below)
       count += numColumns;
   }
   for (const Bits *operand : {bits.lhs, bits.rhs})
@@ -333,6 +399,19 @@ void WordBuilder::note(const Bits &bits) {
   for (const Bits *operand : {bits.lhs, bits.rhs})
     if (operand)
       note(*operand);
+}
+
+/// A word of comparisons of remainders.
+Value WordBuilder::emitRemainders(const Bits &bits, int64_t row,
+                                  int64_t first) {
+  Value remainder = bits.remainders[row][first], rest = bits.rest[row];
+  int64_t count = std::min(
+      static_cast<int64_t>(bits.conditions[row].size()) - first, kWordBits);
+  Value word = bits.kind == Bits::Kind::Residue
+                   ? positions.emitResidue(bits.divisor, remainder, rest, count)
+                   : positions.emitBelow(bits.divisor, remainder, rest,
+                                         bits.isOrEqual, count);
+  return bits.isNot ? b.xorI(word, -1) : word;
 }
 
 SmallVector<Value> WordBuilder::emit(const Bits &bits, int64_t row) {
@@ -364,10 +443,9 @@ SmallVector<Value> WordBuilder::emit(const Bits &bits, int64_t row) {
     return positions.emitInterval(bits.lower[row], bits.upper[row],
                                   bits.runs[row], numColumns);
   case Bits::Kind::Residue:
+  case Bits::Kind::Below:
     for (int64_t first = 0; first < numColumns; first += kWordBits)
-      list.push_back(positions.emitResidue(
-          bits.divisor, bits.remainders[row][first], bits.rest[row],
-          std::min(numColumns - first, kWordBits)));
+      list.push_back(emitRemainders(bits, row, first));
     return list;
   case Bits::Kind::And:
     return join([&](Value x, Value y) { return b.andI(x, y); });

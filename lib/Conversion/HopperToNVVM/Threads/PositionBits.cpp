@@ -160,26 +160,105 @@ getRemainderBits(ThreadBuilder &b, const Divisor &divisor, int64_t numBits) {
   return getFirst();
 }
 
-Value PositionBits::emitResidue(const Divisor &divisor, Value first, Value rest,
-                                int64_t count) {
+static Value getNumber(ThreadBuilder &b, const Divisor &divisor) {
+  return divisor.value ? divisor.value : b.i32(divisor.constant);
+}
+
+/// How many bits remainders of distances of `count` elements have.
+static int64_t countBits(const Divisor &divisor, int64_t count) {
   int64_t most = getColumnDistance(count - 1);
   if (!divisor.value)
     most = std::min(most, divisor.constant - 1);
-  int64_t numBits = llvm::Log2_64(std::max<int64_t>(most, 1)) + 1;
+  return llvm::Log2_64(std::max<int64_t>(most, 1)) + 1;
+}
+
+/// All ones or zeros.
+static Value repeatBit(ThreadBuilder &b, Value number, int64_t bit) {
+  return b.shrS(b.shl(number, 31 - bit), 31);
+}
+
+/// A number of the row as an i32: what is beyond the bounds is on the same side
+/// of them.
+static Value clampNumber(ThreadBuilder &b, Value number, int64_t low,
+                         Value high) {
+  if (number.getType().isInteger(32))
+    return b.minS(b.maxS(number, low), high);
+  Value wide = b.minS(b.maxS(number, low), int64_t(INT32_MAX));
+  return b.minS(b.trunc32(wide), high);
+}
+
+Value PositionBits::emitResidue(const Divisor &divisor, Value first, Value rest,
+                                int64_t count) {
+  int64_t numBits = countBits(divisor, count);
+  Value by = getNumber(b, divisor);
+  // What no remainder is needs a look of its own.
+  auto known = b.kernel.facts.remainders.find(rest);
+  Value isRemainder;
+  if (known == b.kernel.facts.remainders.end() ||
+      !(known->second.divisor == divisor)) {
+    rest = clampNumber(b, rest, -1, by);
+    isRemainder = b.ult(rest, by);
+  }
   // How far the first element with this remainder is, of all positions.
-  Value by = divisor.value ? divisor.value : b.i32(divisor.constant);
   Value distance = b.sub(rest, first);
   distance = b.add(distance, b.andI(b.shrS(distance, 31), by));
   Value word;
   for (auto [bit, bits] :
        llvm::enumerate(getRemainderBits(b, divisor, numBits))) {
-    // All ones or zeros.
-    Value own = b.shrS(b.shl(distance, 31 - int64_t(bit)), 31);
-    Value differs = b.xorI(bits, own);
+    Value differs = b.xorI(bits, repeatBit(b, distance, bit));
     word = word ? b.orI(word, differs) : differs;
   }
   word = b.xorI(word, -1);
-  if (!divisor.value && divisor.constant <= int64_t(1) << numBits)
-    return word;
-  return b.select(b.ult(distance, int64_t(1) << numBits), word, b.i32(0));
+  if (divisor.value || divisor.constant > int64_t(1) << numBits)
+    word = b.select(b.ult(distance, int64_t(1) << numBits), word, b.i32(0));
+  return isRemainder ? b.select(isRemainder, word, b.i32(0)) : word;
+}
+
+Value PositionBits::emitFrom(const Divisor &divisor, Value least,
+                             int64_t count) {
+  int64_t most = getColumnDistance(count - 1);
+  if (!divisor.value && most < divisor.constant) {
+    // Distances are their own remainders. Two of each eight are there.
+    Value pairs = b.shl(b.shrU(least, 3), 1);
+    Value rest = b.minU(b.andI(least, 7), 2);
+    return b.asmOp("bmsk.clamp.b32 $0, $1, $2;", "=r,r,r",
+                   {b.add(pairs, rest), b.i32(kWordBits)}, {b.getI32Type()})[0];
+  }
+  // Numbers are compared from the last bit to the first one.
+  int64_t numBits = countBits(divisor, count);
+  Value word = b.i32(-1);
+  for (auto [bit, bits] :
+       llvm::enumerate(getRemainderBits(b, divisor, numBits))) {
+    Value own = repeatBit(b, least, bit);
+    Value isMore = b.andI(bits, b.xorI(own, -1));
+    Value isSame = b.xorI(b.xorI(bits, own), -1);
+    word = b.orI(isMore, b.andI(isSame, word));
+  }
+  return b.select(b.ult(least, int64_t(1) << numBits), word, b.i32(0));
+}
+
+// With d the distance to the first element, r its remainder and n the divisor,
+// the remainder of an element is d + r, or d + r - n from the distance n - r
+// on, each up to n. It is less than x if
+//
+//   r < x:   d < x - r or d >= n - r
+//   x <= r:  n - r <= d < n - r + x
+//
+// where d is the remainder of the distance. Both are the bits of
+// `d >= n - r` without, or with, those of one other bound.
+Value PositionBits::emitBelow(const Divisor &divisor, Value first, Value bound,
+                              bool isOrEqual, int64_t count) {
+  Value by = getNumber(b, divisor);
+  if (isOrEqual)
+    bound = b.addOffset(clampNumber(b, bound, -1, b.addOffset(by, -1)), 1);
+  else
+    bound = clampNumber(b, bound, 0, by);
+  Value &wrap = wraps[{first, count}];
+  if (!wrap)
+    wrap = emitFrom(divisor, b.sub(by, first), count);
+  Value distance = b.sub(bound, first);
+  // All ones where the bound is not above the first remainder.
+  Value isBelow = b.shrS(b.addOffset(distance, -1), 31);
+  Value other = emitFrom(divisor, b.add(distance, b.andI(isBelow, by)), count);
+  return b.xorI(b.xorI(wrap, other), b.xorI(isBelow, -1));
 }

@@ -53,9 +53,15 @@ public:
                                   ArrayRef<PositionRun> runs, int64_t count);
 
   /// Of up to 32 elements, of which the first has the remainder `first`,
-  /// whether each has the remainder `rest`. Both are less than `divisor`.
+  /// whether each has the remainder `rest`, an i32 or i64. Bits from `count` on
+  /// are of no meaning.
   Value emitResidue(const Divisor &divisor, Value first, Value rest,
                     int64_t count);
+
+  /// The same for remainders that are less than `bound`, or that number itself
+  /// if `isOrEqual`.
+  Value emitBelow(const Divisor &divisor, Value first, Value bound,
+                  bool isOrEqual, int64_t count);
 
 private:
   /// The positions of all runs with the same bounds.
@@ -68,12 +74,17 @@ private:
   SmallVector<Value> emitRun(Value lower, Value upper, const PositionRun &run,
                              bool isExact);
   Value countUpTo(const Span &span, Value bound, int64_t more);
+  /// Of `count` elements, whether the remainder of the distance to the first
+  /// one is not less than `least`, of 0 up to the divisor.
+  Value emitFrom(const Divisor &divisor, Value least, int64_t count);
 
   ThreadBuilder &b;
   /// By the bounds, and by which of eight positions a run starts at.
   DenseMap<std::tuple<Value, Value, int64_t>, Span> spans;
   DenseMap<std::tuple<Value, Value, int64_t, int64_t>, SmallVector<Value>>
       intervals;
+  /// By the first remainder, what `emitBelow` has for any bound.
+  DenseMap<std::pair<Value, int64_t>, Value> wraps;
 };
 
 } // namespace mlir::attn
