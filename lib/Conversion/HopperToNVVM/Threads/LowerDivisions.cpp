@@ -230,9 +230,8 @@ static FailureOr<Elements> lowerNarrowDivision(Operation *op,
                                                ThreadBuilder &b) {
   if (!isNarrowDivision(b, op))
     return failure();
-  SmallVector<IndexElement> dividends = b.getIndices(operands[0]),
-                            divisors = b.getIndices(operands[1]);
-  size_t count = std::max(dividends.size(), divisors.size());
+  SmallVector<IndexElement> divisors = b.getIndices(operands[1]);
+  size_t count = std::max(operands[0].size(), divisors.size());
   bool isUnsigned = isUnsignedDivision(op);
   bool isShared = llvm::all_of(divisors, [&](IndexElement divisor) {
     return divisor.base && divisor.offset == 0 &&
@@ -242,10 +241,8 @@ static FailureOr<Elements> lowerNarrowDivision(Operation *op,
   if (count > 1 && isShared && !isa<arith::CeilDivUIOp, arith::CeilDivSIOp>(op))
     reciprocal = getReciprocal(b, divisors.front().base, isUnsigned);
   bool isNarrow = b.kernel.ranges.fitsInt32(op->getOperand(1));
-  Elements list;
-  for (size_t e = 0; e < count; ++e) {
-    IndexElement dividend = dividends[dividends.size() == 1 ? 0 : e],
-                 divisor = divisors[divisors.size() == 1 ? 0 : e];
+  return mapEqualElements(b, operands, [&](ValueRange own) {
+    IndexElement dividend = b.getIndex(own[0]), divisor = b.getIndex(own[1]);
     Value value;
     if (reciprocal) {
       value = emitDivision(b, op, dividend, *reciprocal);
@@ -263,9 +260,8 @@ static FailureOr<Elements> lowerNarrowDivision(Operation *op,
       by = Divisor{{}, divisor.offset};
     if (by && isa<arith::RemUIOp>(op))
       b.kernel.facts.remainders[value] = {dividend, *by};
-    list.push_back(b.toIndex({value, 0}));
-  }
-  return list;
+    return b.toIndex({value, 0});
+  });
 }
 
 void mlir::attn::populateDivisionPatterns(ThreadPatterns &patterns) {

@@ -1,19 +1,10 @@
 //===- LowerGather.cpp - Elements of buffers ------------------------------===//
 
 #include "ThreadPatterns.h"
-#include "mlir/IR/Matchers.h"
 #include <map>
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// What is equal for equal values; a splat constant is one value or many.
-static int64_t toKey(Value value) {
-  APInt constant;
-  if (value && matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getZExtValue();
-  return reinterpret_cast<intptr_t>(value.getAsOpaquePointer());
-}
 
 static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
                             ThreadBuilder &b) {
@@ -46,12 +37,13 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
     SmallVector<IndexElement> position;
     ValueRange mask = in.getMask();
     Value active = mask.size() == 1 ? mask[0] : mask[e];
-    SmallVector<int64_t> key = {toKey(active)};
+    SmallVector<int64_t> key;
+    llvm::append_range(key, b.getKey(IndexElement{active, 0}));
     for (ValueRange elements : in.getIndices()) {
       IndexElement at =
           b.getIndex(elements.size() == 1 ? elements[0] : elements[e]);
       position.push_back(at);
-      llvm::append_values(key, toKey(at.base), at.offset);
+      llvm::append_range(key, b.getKey(at));
     }
     if (auto it = known.find(key); it != known.end()) {
       list.push_back(it->second);

@@ -206,7 +206,7 @@ lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
   unsigned bits = getBits(b, op);
   Type type = isIndexResult ? Type(b.getIntegerType(bits))
                             : getElementTypeOrSelf(op->getResult(0).getType());
-  return mapElements(operands, [&](ValueRange own) {
+  return mapEqualElements(b, operands, [&](ValueRange own) {
     SmallVector<Value> plain;
     for (auto [value, element] : llvm::zip_equal(op->getOperands(), own))
       plain.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)

@@ -14,6 +14,7 @@
 
 #include "ThreadPatterns.h"
 #include "llvm/Support/MathExtras.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -160,11 +161,11 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
     if (!around)
       aroundOther = getNeighbourhood(right);
   }
-  bool isClamped = around || aroundOther ||
-                   (bits == 64 && (left.isWithin(kMostIndex / 2) ||
-                                   right.isWithin(kMostIndex / 2)));
-  bool isSimple =
-      isSigned(predicate) && areNear && isShared && (isExact || isClamped);
+  bool isClamped =
+      around || aroundOther ||
+      (bits == 64 && isShared &&
+       (left.isWithin(kMostIndex / 2) || right.isWithin(kMostIndex / 2)));
+  bool isSimple = isSigned(predicate) && areNear && (isExact || isClamped);
   DenseMap<std::pair<Value, Value>, Value> differences;
   auto getDifference = [&](Value x, Value y) {
     Value &known = differences[{x, y}];
@@ -195,17 +196,26 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
       known = b.toInt(element, bits);
     return known;
   };
+  auto compare = [&](const IndexElement &x, const IndexElement &y) {
+    bool shares = isClamped || ((isShared || lhs.size() == 1) && x.base &&
+                                y.base && x.offset != y.offset);
+    if (!isSimple || !shares)
+      return b.cmp(predicate, getInteger(x), getInteger(y));
+    Value position = b.i32(x.offset - y.offset);
+    return b.cmp(predicate, position, getDifference(x.base, y.base));
+  };
+  std::map<std::array<int64_t, 4>, Value> conditions;
   Elements list;
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
-    bool shares = isClamped || (x.base && y.base && x.offset != y.offset);
-    if (!isSimple || !shares) {
-      list.push_back(b.cmp(predicate, getInteger(x), getInteger(y)));
-      continue;
-    }
-    Value position = b.i32(x.offset - y.offset);
-    list.push_back(b.cmp(predicate, position, getDifference(x.base, y.base)));
+    auto [base, offset] = b.getKey(x);
+    auto [otherBase, otherOffset] = b.getKey(y);
+    Value &known = conditions[{base, offset, otherBase, otherOffset}];
+    if (!known)
+      known = compare(x, y);
+    list.push_back(known);
   }
-  if (!isSimple || predicate == Predicate::eq || predicate == Predicate::ne)
+  if (!isSimple || !isShared || predicate == Predicate::eq ||
+      predicate == Predicate::ne)
     return list;
   DenseMap<Value, Limits> bounds;
   SmallVector<Limits> known;

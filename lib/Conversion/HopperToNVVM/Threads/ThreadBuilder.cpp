@@ -2,7 +2,9 @@
 
 #include "ThreadBuilder.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -20,6 +22,21 @@ Elements mlir::attn::mapElements(ArrayRef<ValueRange> operands,
     list.push_back(make(own));
   }
   return list;
+}
+
+Elements mlir::attn::mapEqualElements(ThreadBuilder &b,
+                                      ArrayRef<ValueRange> operands,
+                                      function_ref<Value(ValueRange)> make) {
+  std::map<SmallVector<int64_t>, Value> known;
+  return mapElements(operands, [&](ValueRange own) {
+    SmallVector<int64_t> key;
+    for (Value value : own)
+      llvm::append_range(key, b.getKey(b.getIndex(value)));
+    Value &result = known[key];
+    if (!result)
+      result = make(own);
+    return result;
+  });
 }
 
 /// Scores, a bias of them, and results.
@@ -155,6 +172,17 @@ IndexElement ThreadBuilder::getIndex(Value value) const {
 SmallVector<IndexElement> ThreadBuilder::getIndices(ValueRange values) const {
   return llvm::map_to_vector(values,
                              [&](Value value) { return getIndex(value); });
+}
+
+std::array<int64_t, 2> ThreadBuilder::getKey(IndexElement index) const {
+  APInt constant;
+  bool isConstant = index.base &&
+                    matchPattern(index.base, m_ConstantInt(&constant)) &&
+                    constant.getSignificantBits() <= 64;
+  return {isConstant
+              ? constant.getSExtValue()
+              : reinterpret_cast<intptr_t>(index.base.getAsOpaquePointer()),
+          index.offset};
 }
 
 FailureOr<SmallVector<IndexElement>>

@@ -253,6 +253,9 @@ public:
   // Indices.
   IndexElement getIndex(Value value) const;
   SmallVector<IndexElement> getIndices(ValueRange values) const;
+  /// Equal for indices that are known to be equal, and for equal values; of a
+  /// constant it is that.
+  std::array<int64_t, 2> getKey(IndexElement index) const;
   /// The indices that integers were cast from, where that is known.
   FailureOr<SmallVector<IndexElement>> getCastIndices(ValueRange values) const;
   /// The position that one index for each dimension is.
@@ -277,6 +280,12 @@ public:
   Kernel &kernel;
   Thread &thread;
 };
+
+/// The same, once for elements whose operands are known to be equal, as those
+/// on a diagonal of what depends on the distance of query and key. They have
+/// one value then, so that what is made of it is known to be equal as well.
+Elements mapEqualElements(ThreadBuilder &b, ArrayRef<ValueRange> operands,
+                          function_ref<Value(ValueRange)> make);
 
 } // namespace mlir::attn
 

@@ -365,6 +365,10 @@ def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
     * Reads of captures that are splat constants become the constant.
       An identity score, a mask that is always true, captures without use and attentions
       without use go away. A mask that is always false stays.
+    * Where a mask asks for a term of the key to be one of the query
+      (`document[j] == document[i]`), its other conditions read that of the query, as it is false
+      elsewhere: `j - begin[document[j]] <= i - begin[document[i]]` becomes `j <= i`. Not where
+      that would be a read that the mask does not have, whose index may be out of bounds.
     * The mask is written in one form, whatever its spelling was:
       * A comparison whose key is linear is solved for it: `j <= f`, `j >= f`, `j == f`, where `f` is computed once for a query. So are
         absolute values, minima and maxima, unsigned comparisons, multiples and equal quotients (`i / 64 == j / 64`), which become two bounds.
