@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from torch.nn.attention import flex_attention as flex
 
 import attn.torch as ours
-from attn.torch import reference
+from attn.torch import _reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -60,7 +60,7 @@ class Attention:
             return self.call(q, k, v, score_mod, self.mask)
         if self.kind == "sdpa":
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return reference.attention(q, k, v, score_mod, causal, None)[0]
+        return _reference.attention(q, k, v, score_mod, causal, None)[0]
 
 
 class Block(nn.Module):

@@ -110,7 +110,7 @@ def main():
     mask = attn.torch.create_block_mask(mask_mod, None, None, 128, 128, device=device)
     variant = attn.torch.Variant(score_of, mask_of)
     program = trace(score_mod, mask_mod)
-    text = program.to_mlir(attn.trace.Variant(dtype=attn.torch.kernels.NAMES[dtype]))
+    text = program.to_mlir(attn.trace.Variant(dtype=attn.torch._kernels.NAMES[dtype]))
     kernel = attn.compile(text, target=device)
     bound = kernel.bind(q, k, v, *program.arguments())
     learned = q.clone().requires_grad_()

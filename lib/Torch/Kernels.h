@@ -24,8 +24,8 @@ struct Kernel {
 /// What operators are given to compile.
 struct Program {
   const std::string &text;
-  /// As attn.torch.options.encode has it: lines of name=value, where a value is
-  /// JSON. A schedule is one of forward kernels.
+  /// As attn.torch._options.encode has it: lines of name=value, where a value
+  /// is JSON. A schedule is one of forward kernels.
   const std::string &options;
   attnDevice device;
 };

@@ -1,6 +1,6 @@
 //===- Operators.cpp - attn::forward and attn::backward for PyTorch -------===//
 //
-// The operators of python/attn/torch/ops.py for processes without Python, such
+// The operators of python/attn/torch/_ops.py for processes without Python, such
 // as those that run what AOTInductor has made, and for those with it. By
 // PyTorch's stable interface, so that one library is for all versions from 2.10
 // on.
@@ -62,7 +62,7 @@ static Tensor withUnitStride(const Tensor &tensor) {
 }
 
 /// Dense strides in the order of those of a tensor, with the last dimension
-/// innermost: as attn.torch.layout has it.
+/// innermost: as attn.torch._layout has it.
 static Extents getStridesLike(const Tensor &tensor, const Extents &shape) {
   std::vector<size_t> order(shape.size() - 1);
   std::iota(order.begin(), order.end(), 0);
@@ -269,7 +269,7 @@ static std::vector<Tensor> backward(std::vector<Tensor> inputs,
   return gradients;
 }
 
-// As python/attn/torch/ops.py has them.
+// As python/attn/torch/_ops.py has them.
 STABLE_TORCH_LIBRARY(attn, library) {
   library.def("forward(Tensor[] inputs, SymInt[] ints, float[] floats, "
               "str program, str options) -> (Tensor, Tensor)");

@@ -307,7 +307,7 @@ def show_mask(
         if inputs:
             raise InvalidArgument("expects inputs for a program alone")
         if shape is not None:
-            from .torch.mask import function_of
+            from .torch._mask import function_of
 
             # A batch or a head of 1 is for all.
             if any(n != 1 and at >= n for n, at in zip(shape, (batch, head))):

@@ -287,16 +287,16 @@ def _by_sdpa(tensors, **named):
 
 def _counted(monkeypatch):
     """Names of what is called of our kernels from now on."""
-    from attn.torch import kernels
+    from attn.torch import _kernels
 
     calls = []
     for name in "run", "run_gradient":
 
-        def call(*arguments, _name=name, _run=getattr(kernels.Kernels, name)):
+        def call(*arguments, _name=name, _run=getattr(_kernels.Kernels, name)):
             calls.append(_name)
             return _run(*arguments)
 
-        monkeypatch.setattr(kernels.Kernels, name, call)
+        monkeypatch.setattr(_kernels.Kernels, name, call)
     return calls
 
 

@@ -17,7 +17,7 @@ except ImportError:
 
 if masks is not None:
     import attn.torch as ours
-    from attn.torch import reference
+    from attn.torch import _reference
     from flex import FAST, qkv
 
 
@@ -98,7 +98,7 @@ class Gym(unittest.TestCase):
             mask = ours.create_block_mask(mask_mod, *shape, device="cpu")
         results = [
             ours.flex_attention(q, k, v, score_mod, mask, kernel_options=FAST),
-            reference.attention(q, k, v, score_mod, mask_mod, None)[0],
+            _reference.attention(q, k, v, score_mod, mask_mod, None)[0],
         ]
         self.assertTrue(results[0].isfinite().all())
         # What functions read is float32.

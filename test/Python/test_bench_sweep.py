@@ -27,7 +27,7 @@ def sweep(*arguments):
 class Variants(unittest.TestCase):
     def test_agree_with_pytorch(self):
         import attn.torch as ours
-        from attn.torch import reference
+        from attn.torch import _reference
         from attn_bench import catalogue
 
         catalogue.add_gallery()
@@ -50,7 +50,7 @@ class Variants(unittest.TestCase):
             )
             options = {"ATTN": {"opt_level": 0}}
             o = ours.flex_attention(q, k, v, score, blocks, kernel_options=options)
-            wanted, _ = reference.attention(q, k, v, score, mask, None)
+            wanted, _ = _reference.attention(q, k, v, score, mask, None)
             with self.subTest(name):
                 torch.testing.assert_close(o, wanted, rtol=1e-4, atol=1e-5)
 

@@ -16,7 +16,7 @@ if not missing:
 
     import attn.torch as ours
     from attn.integrations import diffusers as backend
-    from attn.torch import kernels
+    from attn.torch import _kernels
 
     diffusers.utils.logging.set_verbosity_error()
     transformers.utils.logging.set_verbosity_error()
@@ -108,7 +108,7 @@ class Images(models.Case):
     def count(self):
         """A context whose mock counts runs of forward kernels."""
         return mock.patch.object(
-            kernels.Kernels, "run", autospec=True, side_effect=kernels.Kernels.run
+            _kernels.Kernels, "run", autospec=True, side_effect=_kernels.Kernels.run
         )
 
     def replaced(self, function):

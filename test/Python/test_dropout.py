@@ -87,10 +87,10 @@ class Attention(unittest.TestCase):
 @unittest.skipIf(torch is None, "needs PyTorch")
 class Sdpa(unittest.TestCase):
     def setUp(self):
-        from attn.torch import kernels, options
+        from attn.torch import _kernels, _options
         from unittest import mock
 
-        patch = mock.patch.object(options, "NONE", options.read({"ATTN": FAST}))
+        patch = mock.patch.object(_options, "NONE", _options.read({"ATTN": FAST}))
         patch.start()
         self.addCleanup(patch.stop)
         torch.manual_seed(0)

@@ -11,7 +11,7 @@ except ImportError:
 
 if torch is not None:
     import attn.torch as ours
-    from attn.torch import kernels, options, sdpa
+    from attn.torch import _kernels, _options, sdpa
     from flex import FAST, causal, eager, qkv
 
 
@@ -20,10 +20,10 @@ class Fast(unittest.TestCase):
 
     def setUp(self):
         torch.manual_seed(0)
-        self.none, options.NONE = options.NONE, options.read(FAST)
+        self.none, _options.NONE = _options.NONE, _options.read(FAST)
 
     def tearDown(self):
-        options.NONE = self.none
+        _options.NONE = self.none
 
 
 @unittest.skipIf(torch is None, "needs PyTorch")

@@ -322,7 +322,7 @@ class Operators(unittest.TestCase):
         text = program.to_mlir(Variant(dtype="f64", dim=8, lse=True))
         q = torch.randn(1, 5, 2, 8, dtype=torch.float64).transpose(1, 2)
         k, v = qkv((1, 2, 7, 8), grad=True)[1:]
-        options = ours.options.encode(ours.options.read(FAST))
+        options = ours._options.encode(ours._options.read(FAST))
         q.requires_grad_()
         # With nothing that is shared, and with what this process does not know.
         for mask in 0, 12345:

@@ -182,7 +182,7 @@ class Results(unittest.TestCase):
         seen = set()
         for window, factor in [(1, 1.0), (5, 0.5), (30, -2.0)]:
             self.check((q, k, v), score_mod, mask_mod)
-            seen.add(len(ours.kernels._kernels))
+            seen.add(len(ours._kernels._kernels))
         # What changed compiled nothing.
         self.assertEqual(len(seen), 1)
 

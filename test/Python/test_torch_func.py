@@ -13,7 +13,7 @@ if torch is not None:
     import attn
     import attn.torch as ours
     from attn._places import Places
-    from attn.torch import options
+    from attn.torch import _options
     from flex import FAST, causal, flex_attention, qkv
 
 
@@ -22,7 +22,7 @@ class Func(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
         # sdpa and varlen take no options.
-        patch = mock.patch.object(options, "NONE", options.read(FAST))
+        patch = mock.patch.object(_options, "NONE", _options.read(FAST))
         patch.start()
         self.addCleanup(patch.stop)
 

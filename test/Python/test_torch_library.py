@@ -14,7 +14,6 @@ CALLS = """
 import gc, torch
 import attn.torch as ours
 from attn import _library
-from attn.torch import kernels
 
 print("in C++" if _library.torch_operators() else "in Python")
 torch.manual_seed(0)

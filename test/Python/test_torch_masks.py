@@ -71,11 +71,11 @@ class Lazy(unittest.TestCase):
 
     def test_blocks_of_many_pairs(self):
         mask, expected = self.pair(window, 2, 2, 100, 64, BLOCK_SIZE=16)
-        chunk, ours.mask._CHUNK = ours.mask._CHUNK, 1
+        chunk, ours._mask._CHUNK = ours._mask._CHUNK, 1
         try:
             self.check_blocks(mask, expected)
         finally:
-            ours.mask._CHUNK = chunk
+            ours._mask._CHUNK = chunk
 
     def test_parts(self):
         mask, expected = self.pair(window, 3, 4, 96, 64, BLOCK_SIZE=16)

@@ -13,7 +13,7 @@ except ImportError:
 if torch is not None:
     import attn
     import attn.torch as ours
-    from attn.torch import kernels, reference
+    from attn.torch import _kernels, _reference
     from flex import FAST, causal, qkv
 
     OPTIONS = {"ATTN": {**FAST["ATTN"], "fallback": "reference"}}
@@ -27,7 +27,7 @@ if torch is not None:
 class Reference(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
-        reference._seen.clear()
+        _reference._seen.clear()
 
     def test_a_function_without_a_kernel(self):
         q, k, v = qkv((2, 4, 9, 8), (2, 2, 11), grad=True)
@@ -74,7 +74,7 @@ class Reference(unittest.TestCase):
                 results = []
                 for kind in "kernel", "reference":
                     patch = mock.patch.object(
-                        kernels, "lookup", side_effect=attn.Unsupported("there is none")
+                        _kernels, "lookup", side_effect=attn.Unsupported("there is none")
                     )
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -114,8 +114,8 @@ class Reference(unittest.TestCase):
         q, k, v = qkv((1, 2, 9, 8), grad=True)
         wanted = torch.autograd.grad(ours.flex_attention(q, k, v).sum(), (q, v))
         error = attn.Unsupported("no gradient here")
-        with mock.patch.object(kernels.Kernels, "_make_gradient", side_effect=error):
-            with mock.patch.object(kernels.Kernels, "run") as run:
+        with mock.patch.object(_kernels.Kernels, "_make_gradient", side_effect=error):
+            with mock.patch.object(_kernels.Kernels, "run") as run:
                 with self.assertWarnsRegex(UserWarning, "no gradient here"):
                     o = ours.flex_attention(q, k, v, kernel_options=OPTIONS)
             run.assert_not_called()

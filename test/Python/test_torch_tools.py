@@ -21,7 +21,7 @@ if torch is not None:
 
     import attn
     import attn.torch as ours
-    from attn.torch import kernels
+    from attn.torch import _kernels
     from flex import FAST, flex_attention, qkv
 
 
@@ -170,7 +170,7 @@ class Tools(unittest.TestCase):
         )
         for named, times in ({}, 2), ({"context_fn": contexts}, 1):
             with mock.patch.object(
-                kernels.Kernels, "run", autospec=True, side_effect=kernels.Kernels.run
+                _kernels.Kernels, "run", autospec=True, side_effect=_kernels.Kernels.run
             ) as run:
                 o = checkpoint.checkpoint(block, *tensors, use_reentrant=False, **named)
                 got = torch.autograd.grad(o.sum(), tensors)

@@ -17,17 +17,17 @@ if torch is not None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     import attn.torch as ours
-    from attn.torch import kernels, options
+    from attn.torch import _kernels, _options
     from flex import FAST, causal, qkv
 
-    used = sys.modules["attn.torch.use"]
+    used = sys.modules["attn.torch._use"]
 
 
 @unittest.skipIf(torch is None, "needs PyTorch")
 class Use(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
-        patch = mock.patch.object(options, "NONE", options.read(FAST))
+        patch = mock.patch.object(_options, "NONE", _options.read(FAST))
         patch.start()
         self.addCleanup(patch.stop)
         used._told.clear()
@@ -35,7 +35,7 @@ class Use(unittest.TestCase):
     def count(self, function, *arguments):
         """What a function returns, and how many forward kernels it runs."""
         with mock.patch.object(
-            kernels.Kernels, "run", autospec=True, side_effect=kernels.Kernels.run
+            _kernels.Kernels, "run", autospec=True, side_effect=_kernels.Kernels.run
         ) as run:
             return function(*arguments), run.call_count
 
@@ -193,7 +193,7 @@ class Flash(unittest.TestCase):
         try:
             self.assertEqual(attention.current_flash_attention_impl(), "attn")
             with mock.patch.object(
-                kernels.Kernels, "run", autospec=True, side_effect=kernels.Kernels.run
+                _kernels.Kernels, "run", autospec=True, side_effect=_kernels.Kernels.run
             ) as counted:
                 found = [run(named) for named in cases]
             self.assertEqual(counted.call_count, len(cases))
@@ -203,7 +203,7 @@ class Flash(unittest.TestCase):
                     self.assertEqual(a.stride(), b.stride())
         finally:
             attention.restore_flash_attention_impl()
-        with mock.patch.object(kernels.Kernels, "run") as counted:
+        with mock.patch.object(_kernels.Kernels, "run") as counted:
             run({})
         counted.assert_not_called()
 

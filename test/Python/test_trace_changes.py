@@ -18,9 +18,9 @@ except ImportError:
 
 if torch is not None:
     import attn.torch
-    from attn.trace import reuse
-    from attn.trace.reach import Reach
-    from attn.trace.rebind import Rebinder
+    from attn.trace import _reuse
+    from attn.trace._reach import Reach
+    from attn.trace._rebind import Rebinder
     from reuse_case import CPU, Case, program
 
 FACTOR, TABLE = 2.0, [1.0]
@@ -322,7 +322,7 @@ class Changes(Case):
             factor = 5.0
             return attn.trace.trace(*arguments, **named)
 
-        with mock.patch.object(reuse, "trace", trace):
+        with mock.patch.object(_reuse, "trace", trace):
             program(score_mod)
         factor = 3.0
         self.assertEqual(program(score_mod).scalars[0].value, 3.0)
@@ -387,7 +387,7 @@ class Changes(Case):
             for step in range(200):
                 number = float(step % 5)
                 table = torch.rand(1 + step % 3, generator=source)
-                found = reuse.program_of(make(number, table), None, CPU)
+                found = _reuse.program_of(make(number, table), None, CPU)
                 values = [x.value for x in found.scalars]
                 if values != [number, len(table)] or found.captures[0].tensor is not table:
                     wrong.append((seed, step, values))

@@ -18,7 +18,7 @@ except ImportError:
 import attn
 import support
 from attn import _attention, trace
-from attn.trace import functions
+from attn.trace import _functions
 from trace_case import Case
 
 
@@ -240,14 +240,14 @@ class Names(unittest.TestCase):
             [
                 n
                 for n in names.split()
-                if n.partition(".")[0] not in functions.FUNCTIONS
+                if n.partition(".")[0] not in _functions.FUNCTIONS
             ],
             [],
         )
 
     def test_graphs(self):
         # As an importer calls them.
-        call = lambda s, name, *args: functions.call(s._recorder, name, args, {})
+        call = lambda s, name, *args: _functions.call(s._recorder, name, args, {})
         table = numpy.zeros((4, 5), "f4")
         one = trace.trace(
             lambda s, b, h, q, kv: s

@@ -18,7 +18,7 @@ except ImportError:
 
 if torch is not None:
     import attn.torch
-    from attn.trace import and_masks, reach
+    from attn.trace import _reach, and_masks
     from reuse_case import Case, count, program
 
 WINDOW = 3
@@ -437,7 +437,7 @@ class Reuse(Case):
 
     def test_what_is_known_of_functions_is_bounded(self):
         made = []
-        with mock.patch.object(reach, "_MOST_KNOWN", 20):
+        with mock.patch.object(_reach, "_MOST_KNOWN", 20):
             for number in range(100):
                 scope = {"table": torch.rand(3)}
                 exec(
@@ -447,8 +447,8 @@ class Reuse(Case):
                     scope,
                 )
                 made.append(program(scope["score"]).key())
-                self.assertLessEqual(len(reach._names), 20)
-                self.assertLessEqual(len(reach._classes), 20)
+                self.assertLessEqual(len(_reach._names), 20)
+                self.assertLessEqual(len(_reach._classes), 20)
                 # That the next code may have the id of this one changes nothing.
                 del scope
                 gc.collect()

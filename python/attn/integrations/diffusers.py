@@ -9,7 +9,7 @@ Of its registry of backends there is no public part: what is used here is that o
 """
 
 from ..torch import sdpa
-from ..torch.errors import InvalidArgument, Unsupported
+from ..torch._errors import InvalidArgument, Unsupported
 
 NAME = "attn"
 

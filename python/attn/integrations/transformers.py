@@ -9,7 +9,7 @@ import torch
 
 from ..torch import Mask, flex_attention
 from ..torch._compat import AuxRequest, BlockMask
-from ..torch.errors import InvalidArgument, Unsupported
+from ..torch._errors import InvalidArgument, Unsupported
 
 NAME = "attn"
 

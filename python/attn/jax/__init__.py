@@ -6,8 +6,8 @@ docs/jax.md tells the rest.
 """
 
 from ..trace import and_masks, or_masks
-from .calls import register
-from .frontend import dot_product_attention, flex_attention
+from ._calls import register
+from ._frontend import dot_product_attention, flex_attention
 
 __all__ = [
     "and_masks",

@@ -17,15 +17,15 @@ import os
 import sys
 
 from .. import _environ
-from . import arrays, library  # noqa: F401 (they define functions)
-from . import functions as calls
-from .errors import ArityError, ResultError, TraceError, from_jax
-from .listing import write_log
-from .ops import NAMES
-from .program import Program, Region, Variant
-from .proxy import Array, Scalar, Table, Traced
-from .rebind import rebind
-from .recorder import MASK_KINDS, SCORE_KINDS, Capture, Recorder, ScalarSlot
+from . import _arrays, _library  # noqa: F401 (they define functions)
+from . import _functions as calls
+from ._errors import ArityError, ResultError, TraceError, from_jax
+from ._listing import write_log
+from ._ops import NAMES
+from ._program import Program, Region, Variant
+from ._proxy import Array, Scalar, Table, Traced
+from ._rebind import rebind
+from ._recorder import MASK_KINDS, SCORE_KINDS, Capture, Recorder, ScalarSlot
 
 __all__ = [
     "Capture",
@@ -93,7 +93,7 @@ def _mode(recorder):
     if _make_mode is None:
         if "torch" not in sys.modules:
             return contextlib.nullcontext()
-        from .torch_mode import CaptureMode as _make_mode
+        from ._torch_mode import CaptureMode as _make_mode
     return _make_mode(recorder)
 
 

@@ -25,7 +25,7 @@ if jax is not None:
     import jax.numpy as jnp
     import numpy
 
-    from attn.jax import frontend
+    from attn.jax import _frontend
 
     jax.config.update("jax_enable_x64", True)
 
@@ -88,7 +88,7 @@ def squares(function):
 class Case(unittest.TestCase):
     def setUp(self):
         # Compiled fast.
-        patch = mock.patch.object(frontend, "_DEFAULT", "opt_level=0")
+        patch = mock.patch.object(_frontend, "_DEFAULT", "opt_level=0")
         patch.start()
         self.addCleanup(patch.stop)
 

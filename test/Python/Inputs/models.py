@@ -26,11 +26,11 @@ class Case(unittest.TestCase):
 
     def setUp(self):
         import torch
-        from attn.torch import options
+        from attn.torch import _options
         from flex import FAST
 
         torch.manual_seed(0)
         warnings.simplefilter("ignore")
-        patch = mock.patch.object(options, "NONE", options.read(FAST))
+        patch = mock.patch.object(_options, "NONE", _options.read(FAST))
         patch.start()
         self.addCleanup(patch.stop)

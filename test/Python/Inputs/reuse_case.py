@@ -7,20 +7,20 @@ from unittest import mock
 import torch
 
 import attn
-from attn.trace import reuse
+from attn.trace import _reuse
 
 CPU = torch.device("cpu")
 
 
 def count(function):
     """How often what is called traces functions."""
-    with mock.patch.object(reuse, "trace", wraps=reuse.trace) as traced:
+    with mock.patch.object(_reuse, "trace", wraps=_reuse.trace) as traced:
         function()
     return traced.call_count
 
 
 def program(score_mod=None, mask_mod=None):
-    return reuse.program_of(score_mod, mask_mod, CPU)
+    return _reuse.program_of(score_mod, mask_mod, CPU)
 
 
 class Case(unittest.TestCase):

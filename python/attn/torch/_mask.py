@@ -7,8 +7,8 @@ import weakref
 import torch
 
 from .._errors import Unsupported
-from . import _compat, kernels
-from .errors import InvalidArgument, MaskMismatch
+from . import _compat, _kernels
+from ._errors import InvalidArgument, MaskMismatch
 
 # Pairs that are looked at at once, where a mask is evaluated.
 _CHUNK = 1 << 24
@@ -119,7 +119,7 @@ class Mask:
         may not be captured in a CUDA graph, and graphs that have captured others
         need the mask. A CPU has no use for it.
         """
-        self.shared = kernels.Shared()
+        self.shared = _kernels.Shared()
         return self
 
     def _classes(self):

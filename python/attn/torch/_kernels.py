@@ -19,7 +19,7 @@ from .._compile import on_clear_cache
 from .._places import Places
 from .._prepared import Prepared
 from ..trace import Variant
-from . import _compat, layout, options
+from . import _compat, _layout, _options
 
 NAMES = {getattr(torch, long): short for long, short in LONG_NAMES.items()}
 _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
@@ -157,7 +157,7 @@ class _Loaded:
         if found.copied:
             copies = list(inputs)
             for place in found.copied:
-                copies[place] = layout.with_unit_stride(inputs[place])
+                copies[place] = _layout.with_unit_stride(inputs[place])
             return self.call(copies, shared, found.results)
         if self._numbers:
             numbers = array.array("q", self._in_memory(inputs))
@@ -245,14 +245,14 @@ def _forward_results(inputs):
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     lse = tuple(shape[:3])
     return [
-        (shape, layout.strides_like(query, shape), query.dtype),
-        (lse, layout.dense_strides(lse), dtype),
+        (shape, _layout.strides_like(query, shape), query.dtype),
+        (lse, _layout.dense_strides(lse), dtype),
     ]
 
 
 def _gradient_result(x, place):
     """Of q, k and v laid out like these, and of captures in order."""
-    of = layout.strides_like(x, x.shape) if place < 3 else layout.dense_strides(x.shape)
+    of = _layout.strides_like(x, x.shape) if place < 3 else _layout.dense_strides(x.shape)
     return tuple(x.shape), of, x.dtype
 
 
@@ -453,6 +453,6 @@ def of_text(text, place, compile_options):
     at = text, place, compile_options
     found = _kernels.get(at)
     if found is None:
-        made = Kernels((text, text), place, options.decode(compile_options))
+        made = Kernels((text, text), place, _options.decode(compile_options))
         found = _kernels.setdefault(at, made)
     return found

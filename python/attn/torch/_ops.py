@@ -6,7 +6,7 @@ graph that was kept on a disk runs in another process. `inputs` are the query, t
 key, the value and what functions read. The numbers of a program come in two lists,
 of integers (and bools) and of floats, each in its order. The first of the integers
 is another one: the number of what calls share with others that have the same mask
-(kernels.Shared), or 0; in a process that knows no such number, nothing is shared.
+(_kernels.Shared), or 0; in a process that knows no such number, nothing is shared.
 So no list of integers or tensors is empty, which AOTInductor passes on as None.
 `options` are lines of options of attn.compile.
 """
@@ -14,7 +14,7 @@ So no list of integers or tensors is empty, which AOTInductor passes on as None.
 import torch
 
 from .. import _library
-from . import _compat, kernels, layout
+from . import _compat, _kernels, _layout
 
 _SCHEMAS = (
     "forward(Tensor[] inputs, SymInt[] ints, float[] floats, str program,"
@@ -28,8 +28,8 @@ _FLOATS = ("f64", "f32", "f16", "bf16")
 
 def _prepare(inputs, ints, floats, program, options):
     """The kernels, and all that they take."""
-    found = kernels.of_text(program, inputs[0].device.type, options)
-    shared = kernels.shared_of(ints[0]) if ints[0] else None
+    found = _kernels.of_text(program, inputs[0].device.type, options)
+    shared = _kernels.shared_of(ints[0]) if ints[0] else None
     if shared is not None:
         found = found.sharing(shared)
     integers, numbers = iter(ints[1:]), iter(floats)
@@ -53,12 +53,12 @@ def _fake_forward(inputs, *_):
     query, _, value = inputs[:3]
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     shape = (*query.shape[:3], value.shape[3])
-    return layout.empty_like(query, shape), query.new_empty(shape[:3], dtype=dtype)
+    return _layout.empty_like(query, shape), query.new_empty(shape[:3], dtype=dtype)
 
 
 def _fake_backward(inputs, *rest):
     return [
-        layout.empty_like(x, x.shape) if number < 3 else x.new_empty(x.shape)
+        _layout.empty_like(x, x.shape) if number < 3 else x.new_empty(x.shape)
         for number, (x, want) in enumerate(zip(inputs, rest[-1]))
         if want
     ]

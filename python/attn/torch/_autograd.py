@@ -3,7 +3,7 @@
 import torch
 
 from .._errors import Unsupported
-from . import _compat, vmap
+from . import _compat, _vmap
 
 NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
 
@@ -67,7 +67,7 @@ class Transformed(torch.autograd.Function):
     def vmap(info, in_dims, kernels, *inputs):
         size = info.batch_size
         return (
-            vmap.forward(Transformed.apply, size, in_dims[1:], kernels, inputs),
+            _vmap.forward(Transformed.apply, size, in_dims[1:], kernels, inputs),
             (0, 0),
         )
 
@@ -95,7 +95,7 @@ class _Gradient(torch.autograd.Function):
     @staticmethod
     def vmap(info, in_dims, kernels, wanted, *inputs):
         size = info.batch_size
-        found = vmap.gradient(
+        found = _vmap.gradient(
             _Gradient.apply, size, in_dims[2:], kernels, wanted, inputs
         )
         return found, (0,) * len(found)

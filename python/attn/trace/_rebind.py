@@ -15,8 +15,8 @@ import sys
 import types
 
 from .._tensors import Bitcast
-from .errors import PACKAGES, TraceError, is_library
-from .proxy import hold, is_array
+from ._errors import PACKAGES, TraceError, is_library
+from ._proxy import hold, is_array
 
 # Arrays are not looked for beyond so many objects, or items of one.
 _MOST_VISITED = 10_000
@@ -99,12 +99,12 @@ class Rebinder:
         return found
 
     def _replace_jax(self, value):
-        from . import jax_mode
+        from . import _jax_mode
 
-        inner = jax_mode.wrapped(value)
+        inner = _jax_mode.wrapped(value)
         if inner is not None:
             return self.replace(inner)
-        return jax_mode.stand_in(self.recorder, value)
+        return _jax_mode.stand_in(self.recorder, value)
 
     def _replace(self, value):
         if isinstance(value, types.FunctionType):
@@ -307,9 +307,9 @@ def _is_jax(value):
     name = value.__name__ if kind is types.ModuleType else value.__module__
     if not is_of_jax and (name or "").partition(".")[0] != "jax":
         return False
-    from . import jax_mode
+    from . import _jax_mode
 
-    return jax_mode.is_own(value) or jax_mode.wrapped(value) is not None
+    return _jax_mode.is_own(value) or _jax_mode.wrapped(value) is not None
 
 
 def _of_dict(value):

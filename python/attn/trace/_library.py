@@ -2,8 +2,8 @@
 
 import math
 
-from .errors import TraceError
-from .functions import FUNCTIONS, Math, apply, define, elementwise, operand
+from ._errors import TraceError
+from ._functions import FUNCTIONS, Math, apply, define, elementwise, operand
 
 # ===----------------------------------------------------------------------===
 # Arithmetic

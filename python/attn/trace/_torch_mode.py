@@ -4,8 +4,8 @@ indices, and not written to. Only imported where PyTorch is."""
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import functions
-from .proxy import Scalar, has_traced, read
+from . import _functions
+from ._proxy import Scalar, has_traced, read
 
 _GETITEM = torch.Tensor.__getitem__
 _OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
@@ -27,9 +27,9 @@ class CaptureMode(TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if has_traced(args) or has_traced(kwargs):
-            return functions.call_torch(func, args, kwargs)
-        if functions.is_random(name):
-            raise self.recorder.refuse(functions.random(name))
+            return _functions.call_torch(func, args, kwargs)
+        if _functions.is_random(name):
+            raise self.recorder.refuse(_functions.random(name))
         if kwargs.get("out") is not None or name in _IN_PLACE or (
             name.endswith("_")
             and not name.endswith("__")
@@ -37,7 +37,7 @@ class CaptureMode(TorchFunctionMode):
         ):
             if name == "__set__":  # of an attribute
                 name = f"{func.__self__.__name__} = ..."
-            raise self.recorder.refuse(functions.mutation(name))
+            raise self.recorder.refuse(_functions.mutation(name))
         result = func(*args, **kwargs)
         if func not in _OF_KIND:
             self.recorder.note(func, args, result, kwargs)

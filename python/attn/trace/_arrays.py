@@ -4,9 +4,9 @@ import itertools
 import math
 import typing
 
-from . import proxy
-from .errors import TraceError
-from .functions import (
+from . import _proxy
+from ._errors import TraceError
+from ._functions import (
     FUNCTIONS,
     Math,
     apply,
@@ -123,11 +123,11 @@ def _filled(recorder, shape, value, dtype, kind):
             value = _constant(recorder, make(number))
         else:
             value = cast(recorder, value, dtype)
-    return proxy.Array(recorder, shape, lambda _: value) if shape else value
+    return _proxy.Array(recorder, shape, lambda _: value) if shape else value
 
 
 def _constant(recorder, number):
-    return proxy.Scalar(recorder, recorder.constant(number))
+    return _proxy.Scalar(recorder, recorder.constant(number))
 
 
 def _size(size):
@@ -205,17 +205,17 @@ def stack(recorder, values, dim=0, axis=0, **_):
         dim
         or axis
         or not values
-        or any(type(value) is not proxy.Scalar for value in values)
+        or any(type(value) is not _proxy.Scalar for value in values)
     ):
         raise TraceError("expects to stack numbers along dimension 0")
 
     def at(indices):
         (index,) = indices
-        if isinstance(index, proxy.Scalar):
+        if isinstance(index, _proxy.Scalar):
             raise TraceError("a list of traced values has no traced index: use where()")
         return values[index]
 
-    result = proxy.Array(recorder, (len(values),), at)
+    result = _proxy.Array(recorder, (len(values),), at)
     result._is_list = True
     return result
 
@@ -232,7 +232,7 @@ def select(recorder, x, dim, index):
 
 
 def _table(recorder, x):
-    return x if isinstance(x, proxy.Array) else proxy.Table(recorder, x)
+    return x if isinstance(x, _proxy.Array) else _proxy.Table(recorder, x)
 
 
 def _tuple(value):
@@ -286,8 +286,8 @@ def _reduce(recorder, x, dim, keepdim, name, empty=None, finish=None):
         return at(())
     if keepdim:
         shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), (x,))
-    return proxy.Array(recorder, [x.shape[d] for d in kept], at, (x,))
+        return _proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), (x,))
+    return _proxy.Array(recorder, [x.shape[d] for d in kept], at, (x,))
 
 
 def _loop(recorder, name, extents, element):
@@ -299,9 +299,9 @@ def _loop(recorder, name, extents, element):
     if extent == 1:
         return _loop(recorder, name, inner, lambda places: element((0, *places)))
     with recorder.counter(extent) as counter:
-        index = proxy.Scalar(recorder, counter)
+        index = _proxy.Scalar(recorder, counter)
         value = _loop(recorder, name, inner, lambda places: element((index, *places)))
-    return proxy.Scalar(recorder, recorder.reduce(name, counter, value._number))
+    return _proxy.Scalar(recorder, recorder.reduce(name, counter, value._number))
 
 
 def _write_out(recorder, name, extents, element):

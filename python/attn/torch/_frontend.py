@@ -7,21 +7,21 @@ from torch import overrides
 from torch.autograd import forward_ad
 
 from .._errors import Unsupported
-from ..trace.reuse import program_of
+from ..trace._reuse import program_of
 from . import (
+    _autograd,
+    _captures,
     _compat,
-    autograd,
-    captures,
-    compiled,
-    kernels,
-    layout,
-    mask,
-    options,
-    reference,
-    sharded,
+    _compiled,
+    _kernels,
+    _layout,
+    _mask,
+    _options,
+    _reference,
+    _sharded,
 )
 from ._compat import AuxOutput
-from .errors import InvalidArgument
+from ._errors import InvalidArgument
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 DEVICES = ("cpu", "cuda")
@@ -51,7 +51,7 @@ def is_plain(tensor):
 def check_tensors(query, key, value, may_be_sharded=False):
     """Checks types, devices and ranks."""
     for name, tensor in ("query", query), ("key", key), ("value", value):
-        if is_plain(tensor) or (may_be_sharded and sharded.is_sharded(tensor)):
+        if is_plain(tensor) or (may_be_sharded and _sharded.is_sharded(tensor)):
             continue
         if not isinstance(tensor, torch.Tensor):
             raise InvalidArgument(
@@ -154,7 +154,7 @@ def _kind(query, key, value, block_mask, enable_gqa):
     soon told: of tensors and masks of other classes, and in graphs."""
     if (
         not (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN)
-        or not (block_mask is None or type(block_mask) is mask.Mask)
+        or not (block_mask is None or type(block_mask) is _mask.Mask)
         or torch.compiler.is_dynamo_compiling()
     ):
         return None
@@ -179,7 +179,7 @@ def _check(query, key, value, block_mask, enable_gqa, may_be_sharded):
         return block_mask and block_mask.mask_mod
     check_tensors(query, key, value, may_be_sharded)
     check_shapes(query, key, value, block_mask, enable_gqa)
-    mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
+    mask_mod = None if block_mask is None else _mask.check(block_mask, query, key)
     if kind is not None:
         if len(_fitting) >= _MOST_KNOWN:
             _fitting.clear()
@@ -229,9 +229,9 @@ def call(found, query, key, value, captured, wants_lse):
         isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
         for x in (query, key, value, *captured)
     ):
-        raise Unsupported(autograd.NO_TANGENTS)
+        raise Unsupported(_autograd.NO_TANGENTS)
     if _compat.is_transformed():
-        return autograd.Transformed.apply(found, query, key, value, *captured)
+        return _autograd.Transformed.apply(found, query, key, value, *captured)
     if torch.is_grad_enabled() and (
         query.requires_grad
         or key.requires_grad
@@ -240,8 +240,8 @@ def call(found, query, key, value, captured, wants_lse):
     ):
         # Copies are made here, if any, as gradients need them as well.
         if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
-            query, key, value = map(layout.with_unit_stride, (query, key, value))
-        return autograd.Attention.apply(found, query, key, value, *captured)
+            query, key, value = map(_layout.with_unit_stride, (query, key, value))
+        return _autograd.Attention.apply(found, query, key, value, *captured)
     return found.run((query, key, value, *captured), wants_lse)
 
 
@@ -253,15 +253,15 @@ def dispatch(
     `compile_options` where these cannot be read yet; `shared` is what calls with
     the mask have prepared. `dropout` is (p, seed, offset), or None."""
     if torch.compiler.is_dynamo_compiling():
-        return compiled.dispatch(*what, kernel_options, shared)
+        return _compiled.dispatch(*what, kernel_options, shared)
     if compile_options.fallback is None:
         return _run(what, wants_lse, compile_options, shared, dropout=dropout)
     without = compile_options._replace(fallback=None)
     try:
         return _run(what, wants_lse, without, shared, gradients_at_once=True)
-    except reference.REASONS as error:
-        reference.warn(error)
-        return reference.attention(*what)
+    except _reference.REASONS as error:
+        _reference.warn(error)
+        return _reference.attention(*what)
 
 
 def _run(
@@ -274,14 +274,14 @@ def _run(
     if dropout is not None:
         program = program.with_dropout(*dropout)
     if program.captures:
-        captures.check(program, query)
+        _captures.check(program, query)
     # A graph that is made of real tensors has the operator, too.
     if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
         mask = 0 if shared is None else shared.number
-        return compiled.operator(
+        return _compiled.operator(
             program, query, key, value, scale, compile_options, mask=mask
         )
-    found = kernels.lookup(program, query, key, value, scale, compile_options)
+    found = _kernels.lookup(program, query, key, value, scale, compile_options)
     if shared is not None:
         found = found.sharing(shared)
     captured = arguments(program, query)
@@ -403,7 +403,7 @@ def flex_attention(
             )
         check_request(return_aux)
         wants_lse = return_aux.lse
-    has_parts = type(query) not in _PLAIN and sharded.is_sharded(query)
+    has_parts = type(query) not in _PLAIN and _sharded.is_sharded(query)
     mask_mod = _check(query, key, value, block_mask, enable_gqa, has_parts)
     if has_parts:
 
@@ -414,12 +414,12 @@ def flex_attention(
                 return_aux=return_aux,
             )
 
-        return sharded.call(part, query, key, value, score_mod, mask_mod)
-    compile_options, shared = options.NONE, getattr(block_mask, "shared", None)
+        return _sharded.call(part, query, key, value, score_mod, mask_mod)
+    compile_options, shared = _options.NONE, getattr(block_mask, "shared", None)
     if not torch.compiler.is_dynamo_compiling():
         if return_lse:
             _warn_of_lse()
-        compile_options = options.read(kernel_options, may_fall_back=True)
+        compile_options = _options.read(kernel_options, may_fall_back=True)
         query, key, value = cast(query, key, value)
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from .._dtypes import LONG_NAMES
 from .._errors import InvalidArgument
 from ..trace import Variant, capture, trace
-from ..trace.program import Program
-from ..trace.recorder import Capture
-from . import calls
+from ..trace._program import Program
+from ..trace._recorder import Capture
+from . import _calls
 
 # Of what types they are.
 _OPTIONS = {
@@ -93,7 +93,7 @@ def _attend(
     count = len(program.captures)
     tensors = query, key, value, *arguments[:count]
     options = _DEFAULT if options is None else _encode(options)
-    return calls.attend(program, variant, tensors, arguments[count:], options, lse)
+    return _calls.attend(program, variant, tensors, arguments[count:], options, lse)
 
 
 def _check(query, key, value, layout):

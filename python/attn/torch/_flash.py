@@ -9,9 +9,9 @@ chosen flash attention: without a mask on a GPU, in 16 bits, and on a CPU.
 import torch
 
 from .._errors import Unsupported
-from ..trace.reuse import program_of
-from . import frontend, kernels, options
-from .sdpa import functions
+from ..trace._reuse import program_of
+from . import _frontend, _kernels, _options
+from ._sdpa import functions
 
 _FORWARD = "_scaled_dot_product_flash_attention"
 
@@ -41,8 +41,8 @@ def _prepare(query, key, value, dropout_p, is_causal, attn_mask, scale):
         attn_mask = attn_mask[(None,) * (4 - attn_mask.dim())]
     score_mod, mask_mod = functions(attn_mask, is_causal)
     program = program_of(score_mod, mask_mod, query.device)
-    found = kernels.lookup(program, query, key, value, scale, options.NONE)
-    return found, frontend.arguments(program, query)
+    found = _kernels.lookup(program, query, key, value, scale, _options.NONE)
+    return found, _frontend.arguments(program, query)
 
 
 def _run(query, key, value, dropout_p, is_causal, attn_mask, scale):

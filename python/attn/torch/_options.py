@@ -4,7 +4,7 @@ import json
 import typing
 import warnings
 
-from .errors import InvalidArgument, OptionConflict
+from ._errors import InvalidArgument, OptionConflict
 
 # What FlexAttention's kernels take. They tune kernels of another compiler, so
 # that they are accepted and mean nothing here.

@@ -2,7 +2,7 @@
 
 import torch
 
-from .errors import CaptureError, DeviceMismatch
+from ._errors import CaptureError, DeviceMismatch
 
 
 def check_device(tensor, query):

@@ -9,8 +9,8 @@ PyTorch adds up where they are needed.
 import sys
 
 from .._errors import Unsupported
-from . import _compat, layout
-from .mask import Mask
+from . import _compat, _layout
+from ._mask import Mask
 
 
 def _type():
@@ -118,7 +118,7 @@ def call(function, query, key, value, score_mod, mask_mod):
         shape = (*query.shape[:3], *part.shape[3:])
         # The log-sum-exp and the like are dense.
         strides = (
-            layout.strides_like(query, shape)
+            _layout.strides_like(query, shape)
             if part.dim() == 4
             else (shape[1] * shape[2], shape[2], 1)
         )

@@ -3,9 +3,9 @@
 import math
 import typing
 
-from .emit import Value
-from .ops import OPS
-from .recorder import typed
+from ._emit import Value
+from ._ops import OPS
+from ._recorder import typed
 
 
 class Region(typing.NamedTuple):

@@ -7,9 +7,9 @@ computed from such.
 import sys
 
 from .._tensors import Bitcast
-from . import functions
-from .errors import TraceError, branch_error, number_error
-from .ops import NAMES
+from . import _functions
+from ._errors import TraceError, branch_error, number_error
+from ._ops import NAMES
 
 _NUMBERS = (int, float, bool)
 
@@ -18,7 +18,7 @@ def _method(name):
     """A method, or what a dunder of the same name does."""
 
     def call(self, *args, **kwargs):
-        return functions.call(self._recorder, name, args, kwargs, self)
+        return _functions.call(self._recorder, name, args, kwargs, self)
 
     return call
 
@@ -77,29 +77,29 @@ class Traced:
             )
         name = ufunc.__name__
         if method == "reduce":
-            return functions.FUNCTIONS["reduce"](self._recorder, name, inputs, kwargs)
+            return _functions.FUNCTIONS["reduce"](self._recorder, name, inputs, kwargs)
         if method != "__call__":
             raise TraceError(f"numpy.{name}.{method} has no lowering")
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
-        return functions.call(self._recorder, name, inputs, kwargs, family="numpy")
+        return _functions.call(self._recorder, name, inputs, kwargs, family="numpy")
 
     def __array_function__(self, func, types, args, kwargs):
-        return functions.call(
+        return _functions.call(
             self._recorder, func.__name__, args, kwargs, family="numpy"
         )
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        return functions.call_torch(func, args, kwargs or {})
+        return _functions.call_torch(func, args, kwargs or {})
 
     def __getattr__(self, name):
         if name.startswith("__"):  # what libraries look for
             raise AttributeError(name)
-        return functions.method(self, name)
+        return _functions.method(self, name)
 
     @property
     def device(self):
-        return functions.device(self._recorder)
+        return _functions.device(self._recorder)
 
     def size(self, dim=None):
         return self.shape if dim is None else self.shape[dim]
@@ -133,7 +133,7 @@ class Scalar(Traced):
 
     @property
     def dtype(self):
-        return functions.dtype_of(self._recorder, self._kind)
+        return _functions.dtype_of(self._recorder, self._kind)
 
     def __len__(self):
         raise TraceError("a traced number has no length")
@@ -147,7 +147,7 @@ class Scalar(Traced):
     def __getitem__(self, key):
         if key is Ellipsis or (isinstance(key, tuple) and not key):
             return self
-        return functions.expand(self)[key]
+        return _functions.expand(self)[key]
 
 
 def _operator(name, position):
@@ -165,7 +165,7 @@ def _operator(name, position):
             number = recorder.number(other, position, positive)
         else:
             args = (self, other) if position else (other, self)
-            return functions.elementwise(self._recorder, name, args)
+            return _functions.elementwise(self._recorder, name, args)
         if position:
             return Scalar(recorder, recorder.op(name, self._number, number))
         return Scalar(recorder, recorder.op(name, number, self._number))
@@ -183,7 +183,7 @@ def _comparison(name):
         elif type(other) in _NUMBERS:
             number = recorder.number(other, name)
         else:
-            return functions.elementwise(recorder, name, (self, other))
+            return _functions.elementwise(recorder, name, (self, other))
         return Scalar(recorder, recorder.op(name, self._number, number))
 
     return call
@@ -239,7 +239,7 @@ class Array(Traced):
 
     @property
     def dtype(self):
-        return functions.dtype_of(
+        return _functions.dtype_of(
             self._recorder, self._at((0,) * len(self.shape))._kind
         )
 
@@ -292,7 +292,7 @@ class Array(Traced):
                 if source is None:
                     indices.pop(0)
                 elif isinstance(what, range):
-                    full.append(functions.element(what, indices.pop(0)))
+                    full.append(_functions.element(what, indices.pop(0)))
                 else:
                     full.append(what)
             return self._at(tuple(full))
@@ -302,16 +302,16 @@ class Array(Traced):
         return Array(self._recorder, shape, at, (self,))
 
     def __matmul__(self, other):
-        return functions.call(self._recorder, "matmul", (self, other), {})
+        return _functions.call(self._recorder, "matmul", (self, other), {})
 
     def __rmatmul__(self, other):
-        return functions.call(self._recorder, "matmul", (other, self), {})
+        return _functions.call(self._recorder, "matmul", (other, self), {})
 
 
 def _array_operator(name, position):
     def call(self, other):
         args = (self, other) if position else (other, self)
-        return functions.elementwise(self._recorder, name, args)
+        return _functions.elementwise(self._recorder, name, args)
 
     return call
 
@@ -483,7 +483,7 @@ class Table(Array):
             return hold(self._recorder, value)
 
         def call(*args, **kwargs):
-            args, kwargs = functions.real(args), functions.real(kwargs)
+            args, kwargs = _functions.real(args), _functions.real(kwargs)
             return hold(self._recorder, value(*args, **kwargs))
 
         return call
@@ -503,7 +503,7 @@ def read(tensor, key):
             numbers.append(item._number)
         return Scalar(recorder, recorder.load(tensor, numbers))
     recorder = next(
-        x._recorder for x in functions.flatten(items) if isinstance(x, Traced)
+        x._recorder for x in _functions.flatten(items) if isinstance(x, Traced)
     )
     return Table(recorder, tensor)[key]
 

@@ -7,7 +7,7 @@ import torch
 
 from .._errors import CompileError, Unsupported
 from ..trace import TraceError
-from . import _compat, layout
+from . import _compat, _layout
 
 # What a caller gets the reference for.
 REASONS = (CompileError, TraceError, Unsupported)
@@ -55,7 +55,7 @@ def _attention(query, key, value, score_mod, mask_mod, scale):
     lse = scores.logsumexp(-1).masked_fill(empty.squeeze(-1), -torch.inf)
     weights = scores.softmax(-1).masked_fill(empty, 0.0)
     out = weights.to(query.dtype) @ values
-    strides = layout.strides_like(query, out.shape)
+    strides = _layout.strides_like(query, out.shape)
     if out.stride() != strides:
-        out = layout.empty_like(query, out.shape).copy_(out)
+        out = _layout.empty_like(query, out.shape).copy_(out)
     return out, lse

@@ -7,9 +7,9 @@ import types
 
 import jax
 
-from . import functions
-from .errors import TraceError
-from .proxy import has_traced, hold
+from . import _functions
+from ._errors import TraceError
+from ._proxy import has_traced, hold
 
 # What jax.lax means by names that others have for something else.
 _LAX = {
@@ -87,20 +87,20 @@ class _Function:
     def __call__(self, *args, **kwargs):
         recorder = self._recorder
         if not has_traced(args) and not has_traced(kwargs):
-            found = self._function(*functions.real(args), **functions.real(kwargs))
+            found = self._function(*_functions.real(args), **_functions.real(kwargs))
             return hold(recorder, found)
         name = self._name
         if self._family == "lax":
             kwargs.pop("accuracy", None)
             known = _LAX.get(name, name if name in _SAME else None)
             if known is None:
-                raise TraceError(functions.unknown(name, "jax.lax"))
+                raise TraceError(_functions.unknown(name, "jax.lax"))
             name, args = (known, args) if type(known) is str else known(*args)
         elif self._family == "nn" and name == "gelu":
             args, kwargs = args[:1], {"approximate": _gelu(*args[1:], **kwargs)}
-        elif name not in functions.FUNCTIONS:
-            raise TraceError(functions.unknown(name, f"jax.{self._family}"))
-        return functions.call(recorder, name, args, kwargs)
+        elif name not in _functions.FUNCTIONS:
+            raise TraceError(_functions.unknown(name, f"jax.{self._family}"))
+        return _functions.call(recorder, name, args, kwargs)
 
 
 def _gelu(approximate=True):

@@ -18,8 +18,8 @@ import types
 import torch
 
 from .._compile import on_clear_cache
-from .errors import is_library
-from .functions import FUNCTIONS
+from ._errors import is_library
+from ._functions import FUNCTIONS
 
 # Objects that are looked at, of a call.
 _MOST_VISITED = 200

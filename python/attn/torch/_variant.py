@@ -5,11 +5,11 @@ import copy
 import torch
 
 from ..trace import TraceError, at_definition, trace
-from ..trace.errors import ArityError
-from ..trace.proxy import Scalar
-from . import captures as checks
-from . import compiled, frontend, kernels, options
-from .errors import InvalidArgument
+from ..trace._errors import ArityError
+from ..trace._proxy import Scalar
+from . import _captures as checks
+from . import _compiled, _frontend, _kernels, _options
+from ._errors import InvalidArgument
 
 # Of captures of so many shapes a Variant knows; then all are forgotten.
 _MOST_BOUND = 512
@@ -70,7 +70,7 @@ class Variant:
         self._mask_mod = mask_mod
         self._scale = scale
         self._kernel_options = kernel_options
-        self._options = options.read(kernel_options)
+        self._options = _options.read(kernel_options)
         self._bound = {}
         # The last kind of a call, and what there is for it.
         self._last = None, None
@@ -88,7 +88,7 @@ class Variant:
         ...     o = layers(q, k, v, slopes)
         """
         prepared = copy.copy(self)
-        prepared._shared = kernels.Shared()
+        prepared._shared = _kernels.Shared()
         prepared._bound = {}
         prepared._last = None, None
         return prepared
@@ -99,7 +99,7 @@ class Variant:
         if torch.compiler.is_dynamo_compiling():
             return self._compiled(query, key, value, captures, return_lse)
         try:
-            query, key, value = frontend.cast(query, key, value)
+            query, key, value = _frontend.cast(query, key, value)
             shape, device = query.shape, query.device
             at = (
                 query.dtype,
@@ -125,18 +125,18 @@ class Variant:
             self._bound[at] = bound
             self._last = at, bound
         if key.device != device or value.device != device:
-            frontend.check_tensors(query, key, value)
+            _frontend.check_tensors(query, key, value)
         for at in bound.masked:
             checks.check_mask(captures[at])
         arguments = bound.arguments(captures)
-        out, lse = frontend.call(
+        out, lse = _frontend.call(
             bound.kernels, query, key, value, arguments, return_lse
         )
         return (out, lse) if return_lse else out
 
     def _compiled(self, query, key, value, captures, return_lse):
         score_mod, mask_mod = self._score_mod, self._mask_mod
-        out, lse = compiled.dispatch(
+        out, lse = _compiled.dispatch(
             *(query, key, value),
             score_mod and (lambda *values: score_mod(*values, *captures)),
             mask_mod and (lambda *values: mask_mod(*values, *captures)),
@@ -147,8 +147,8 @@ class Variant:
         return (out, lse) if return_lse else out
 
     def _bind(self, query, key, value, captures):
-        frontend.check_tensors(query, key, value)
-        frontend.check_shapes(query, key, value, None, True, any_batch=True)
+        _frontend.check_tensors(query, key, value)
+        _frontend.check_shapes(query, key, value, None, True, any_batch=True)
         for capture in captures:
             if isinstance(capture, torch.Tensor):
                 if capture.layout is not torch.strided:
@@ -183,7 +183,7 @@ class Variant:
         masked = [program.captures[n].tensor for n in program.masked_captures()]
         masked = [n for n, x in enumerate(given) if any(x is y for y in masked)]
         sources = []
-        for capture, argument in zip(program.captures, frontend.arguments(program, query)):
+        for capture, argument in zip(program.captures, _frontend.arguments(program, query)):
             tensor = capture.tensor
             position = next((n for n, x in enumerate(given) if x is tensor), None)
             if position is not None:
@@ -201,7 +201,7 @@ class Variant:
             sources.append(
                 (slots[slot], False) if slot in slots else (None, number.value)
             )
-        found = kernels.lookup(program, query, key, value, self._scale, self._options)
+        found = _kernels.lookup(program, query, key, value, self._scale, self._options)
         if self._shared is not None:
             found = found.sharing(self._shared)
         return _Bound(found, sources, masked)

@@ -6,9 +6,9 @@ import typing
 
 from .._dtypes import LONG_NAMES
 from .._tensors import _view
-from . import literals
-from .errors import TraceError, user_frame
-from .ops import OPS
+from . import _literals
+from ._errors import TraceError, user_frame
+from ._ops import OPS
 
 # (operation, kinds of its operands...) -> kinds that it takes them in, kind of its
 # result; or what is wrong with them.
@@ -129,7 +129,7 @@ def _describe(tensor):
             name = _dtype_names[dtype] = str(dtype)[6:]
         return name, tuple(tensor.shape), tensor.stride(), address
     if module.startswith("jax"):
-        from .jax_mode import describe
+        from ._jax_mode import describe
 
         return describe(tensor)
     view = _view(tensor, "a captured tensor")
@@ -273,8 +273,8 @@ class Recorder:
             return self.constant(value)
         frame, name = user_frame(sys._getframe(2)), None
         if frame is not None:
-            name = literals.source(frame, position, value)
-            if name is literals.LITERAL:
+            name = _literals.source(frame, position, value)
+            if name is _literals.LITERAL:
                 return self.constant(value)
         return self.scalar(value, positive, name and (frame.f_code, name))
 

@@ -8,9 +8,9 @@ Arrays, captured tensors and numbers.
 import difflib
 import sys
 
-from . import proxy
-from .errors import TraceError
-from .ops import OPS
+from . import _proxy
+from ._errors import TraceError
+from ._ops import OPS
 
 FUNCTIONS = {}
 
@@ -38,19 +38,19 @@ def define(*names):
 
 def operand(recorder, value, position=None, positive=False):
     """Anything that stands for a number as a Scalar, or for more as an Array."""
-    if isinstance(value, proxy.Traced):
+    if isinstance(value, _proxy.Traced):
         if value._recorder is not recorder:
-            raise proxy.escaped()
+            raise _proxy.escaped()
         # An array of JAX without dimensions is held until it is a number.
-        return value if value.shape or type(value) is proxy.Scalar else value._at(())
+        return value if value.shape or type(value) is _proxy.Scalar else value._at(())
     if isinstance(value, (bool, int, float)) and type(value).__module__ != "numpy":
         kind = next(k for k in (bool, int, float) if isinstance(value, k))
-        return proxy.Scalar(recorder, recorder.number(kind(value), position, positive))
+        return _proxy.Scalar(recorder, recorder.number(kind(value), position, positive))
     if isinstance(value, (list, tuple)):
         return FUNCTIONS["stack"](recorder, value)
     symbol = recorder.symbol and recorder.symbol(value)
     if symbol is not None:
-        return proxy.Scalar(recorder, symbol)
+        return _proxy.Scalar(recorder, symbol)
     noted = len(recorder.computed)
     number = _number(value)
     # Its kind and its contents are known where it was captured. What was computed
@@ -58,9 +58,9 @@ def operand(recorder, value, position=None, positive=False):
     if all(call.result is not value for call in recorder.computed[:noted]):
         del recorder.computed[noted:]
     if number is None:
-        table = proxy.Table(recorder, value)
+        table = _proxy.Table(recorder, value)
         return table if len(value.shape) else table._element(())
-    return proxy.Scalar(recorder, recorder.number(number, position, positive))
+    return _proxy.Scalar(recorder, recorder.number(number, position, positive))
 
 
 def _number(value):
@@ -72,7 +72,7 @@ def _number(value):
             f"expects traced values, tensors and numbers, but got {type(value).__name__}"
         )
     is_here = type(value).__module__ == "numpy" or (
-        not proxy.is_jax(value)
+        not _proxy.is_jax(value)
         and getattr(getattr(value, "device", None), "type", None) == "cpu"
         and not value.requires_grad
         and not _is_batched(value)
@@ -95,14 +95,14 @@ def apply(recorder, function, values, positive=None):
     values = [
         (
             value
-            if type(value) is proxy.Scalar and value._recorder is recorder
+            if type(value) is _proxy.Scalar and value._recorder is recorder
             else operand(
                 recorder, value, None if len(values) != 2 else n, n == positive
             )
         )
         for n, value in enumerate(values)
     ]
-    arrays = [value for value in values if isinstance(value, proxy.Array)]
+    arrays = [value for value in values if isinstance(value, _proxy.Array)]
     if not arrays:
         return function(*values)
     shape = _broadcast(arrays)
@@ -110,7 +110,7 @@ def apply(recorder, function, values, positive=None):
     def at(indices):
         return function(*(_pick(value, indices) for value in values))
 
-    return proxy.Array(recorder, shape, at, arrays)
+    return _proxy.Array(recorder, shape, at, arrays)
 
 
 def _broadcast(arrays):
@@ -142,14 +142,14 @@ def elementwise(recorder, name, args):
     """An operation of the table."""
 
     def function(*scalars):
-        return proxy.Scalar(recorder, recorder.op(name, *(x._number for x in scalars)))
+        return _proxy.Scalar(recorder, recorder.op(name, *(x._number for x in scalars)))
 
     return apply(recorder, function, args, 1 if name in ("floor_div", "mod") else None)
 
 
 def element(span, index):
     """What a range has at an index, which may be traced."""
-    if not isinstance(index, proxy.Scalar):
+    if not isinstance(index, _proxy.Scalar):
         return span[index]
     f = Math(index._recorder)
     if span.step != 1:
@@ -159,7 +159,7 @@ def element(span, index):
 
 def expand(scalar):
     """A Scalar as an Array without dimensions."""
-    return proxy.Array(scalar._recorder, (), lambda indices: scalar)
+    return _proxy.Array(scalar._recorder, (), lambda indices: scalar)
 
 
 class Math:
@@ -169,14 +169,14 @@ class Math:
         self._recorder = recorder
 
     def __call__(self, value):
-        return proxy.Scalar(self._recorder, self._recorder.constant(value))
+        return _proxy.Scalar(self._recorder, self._recorder.constant(value))
 
     def __getattr__(self, name):
         return lambda *args: elementwise(self._recorder, name, args)
 
 
 def real(value):
-    if isinstance(value, proxy.Table) and value.is_whole:
+    if isinstance(value, _proxy.Table) and value.is_whole:
         return value._tensor
     if isinstance(value, (tuple, list)):
         return type(value)(map(real, value))
@@ -208,21 +208,21 @@ def call(recorder, name, args, kwargs, self=None, family=""):
     """The function of a name, of `self` and the arguments."""
     if self is not None:
         args = (self, *args)
-    if family and not proxy.has_traced(args) and not proxy.has_traced(kwargs):
+    if family and not _proxy.has_traced(args) and not _proxy.has_traced(kwargs):
         # Of captured tensors alone: done by their library, once a call.
         table = next(
             x
             for x in flatten((args, list(kwargs.values())))
-            if isinstance(x, proxy.Table)
+            if isinstance(x, _proxy.Table)
         )
         module = sys.modules[
             "jax.numpy"
-            if proxy.is_jax(table._tensor)
+            if _proxy.is_jax(table._tensor)
             else type(table._tensor).__module__.partition(".")[0]
         ]
         function = getattr(module, name, None)
         if function is not None:
-            return proxy.hold(recorder, function(*real(args), **real(kwargs)))
+            return _proxy.hold(recorder, function(*real(args), **real(kwargs)))
     function = FUNCTIONS.get(name)
     if function is None:
         raise TraceError(unknown(name, family))
@@ -247,12 +247,12 @@ def call_torch(func, args, kwargs):
     # An operation of aten has an overload behind a dot.
     name = getattr(func, "__name__", str(func)).partition(".")[0]
     if name == "__getitem__":
-        return proxy.read(*args)
+        return _proxy.read(*args)
     traced = next(
         (
             x
             for x in flatten((args, list(kwargs.values())))
-            if isinstance(x, proxy.Traced)
+            if isinstance(x, _proxy.Traced)
         ),
         None,
     )

@@ -13,7 +13,7 @@ it as MLIR.
 
 import typing
 
-from .emit import Value
+from ._emit import Value
 
 
 class Op(typing.NamedTuple):

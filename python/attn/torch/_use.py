@@ -7,8 +7,8 @@ import torch
 from torch.nn.attention import flex_attention as flex
 
 from .._errors import InvalidArgument
-from . import frontend, reference
-from .sdpa import sdpa
+from . import _frontend, _reference
+from ._sdpa import sdpa
 
 _sdpa = torch.nn.functional.scaled_dot_product_attention
 _flex_attention = flex.flex_attention
@@ -21,15 +21,15 @@ def _why_not(query, key, value, attn_mask=None, dropout_p=0.0):
         return f"dropout_p is {dropout_p}"
     tensors = query, key, value
     for tensor in tensors:
-        if not frontend.is_plain(tensor):
+        if not _frontend.is_plain(tensor):
             return f"there is a {type(tensor).__name__} that is no plain tensor"
-    if query.device.type not in frontend.DEVICES:
+    if query.device.type not in _frontend.DEVICES:
         return f"tensors are on {query.device.type}"
     dtypes = [x.dtype for x in tensors]
-    if not frontend.TYPES.issuperset(dtypes):
+    if not _frontend.TYPES.issuperset(dtypes):
         names = ", ".join(str(x).removeprefix("torch.") for x in dtypes)
         return f"query, key and value are of {names}"
-    dtype = frontend.dtype_of_cast(query)
+    dtype = _frontend.dtype_of_cast(query)
     if dtype is None:
         dtype = query.dtype
         if not dtype == key.dtype == value.dtype:
@@ -81,7 +81,7 @@ def scaled_dot_product_attention(
 ):
     """attn.torch.sdpa, and PyTorch's own function for what that has not."""
     return _run(
-        *(sdpa, _sdpa, (*reference.REASONS, InvalidArgument)),
+        *(sdpa, _sdpa, (*_reference.REASONS, InvalidArgument)),
         _why_not(query, key, value, attn_mask, dropout_p),
         (query, key, value, attn_mask, dropout_p, is_causal),
         {"scale": scale, "enable_gqa": enable_gqa},
@@ -91,7 +91,7 @@ def scaled_dot_product_attention(
 def flex_attention(query, key, value, *arguments, **named):
     """attn.torch.flex_attention, and PyTorch's own for what that has not."""
     return _run(
-        *(frontend.flex_attention, _flex_attention, reference.REASONS),
+        *(_frontend.flex_attention, _flex_attention, _reference.REASONS),
         _why_not(query, key, value),
         (query, key, value, *arguments),
         named,

@@ -3,9 +3,9 @@
 import torch
 from torch import overrides
 
-from . import _compat, compiled, frontend, options
+from . import _compat, _compiled, _frontend, _options
 from ._compat import AuxOutput
-from .errors import InvalidArgument, OptionConflict
+from ._errors import InvalidArgument, OptionConflict
 
 
 def _causal(b, h, q_idx, kv_idx):
@@ -125,9 +125,9 @@ def sdpa(
     if attn_mask is not None and is_causal:
         raise OptionConflict("expects attn_mask or is_causal, but got both")
     tensors = query, key, value
-    if all(frontend.is_plain(x) and x.device.type in frontend.DEVICES for x in tensors):
-        query, key, value = frontend.cast(*tensors)
-    frontend.check_tensors(query, key, value)
+    if all(_frontend.is_plain(x) and x.device.type in _frontend.DEVICES for x in tensors):
+        query, key, value = _frontend.cast(*tensors)
+    _frontend.check_tensors(query, key, value)
     if attn_mask is not None:
         _check_mask(attn_mask, query, key)
     lead = query.shape[:-2]
@@ -165,15 +165,15 @@ def sdpa(
                 f"expects attn_mask to broadcast to {wanted}, but got"
                 f" {tuple(attn_mask.shape)}"
             )
-    frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
+    _frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
     score_mod, mask_mod = functions(attn_mask, is_causal)
     what = query, key, value, score_mod, mask_mod, scale
     dropout = _draw(dropout_p, query.device) if dropout_p else None
     if dropout is not None and torch.compiler.is_dynamo_compiling():
         given = attn_mask, is_causal, scale, dropout
-        out = compiled.with_dropout(functions, query, key, value, *given)
+        out = _compiled.with_dropout(functions, query, key, value, *given)
     else:
-        out, _ = frontend.dispatch(what, False, options.NONE, dropout=dropout)
+        out, _ = _frontend.dispatch(what, False, _options.NONE, dropout=dropout)
     return out.view(*lead, *out.shape[-2:]) if out.shape[:-2] != lead else out
 
 
@@ -264,8 +264,8 @@ def varlen(
             score_mod=score_mod,
         )
     if return_aux is not None:
-        frontend.check_request(return_aux)
-    frontend.check_tensors(query, key, value)
+        _frontend.check_request(return_aux)
+    _frontend.check_tensors(query, key, value)
     if not query.dim() == key.dim() == value.dim() == 3:
         raise InvalidArgument(
             "expects query, key and value of [total length, heads, head dimension], but"
@@ -284,16 +284,16 @@ def varlen(
         return (kv_idx >= first[q_idx]) & (kv_idx < end[q_idx])
 
     query, key, value = (x.transpose(0, 1).unsqueeze(0) for x in (query, key, value))
-    frontend.check_shapes(query, key, value, None, enable_gqa)
-    query, key, value = frontend.cast(query, key, value)
+    _frontend.check_shapes(query, key, value, None, enable_gqa)
+    query, key, value = _frontend.cast(query, key, value)
     wants_lse = return_aux is not None and return_aux.lse
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores
-    out, lse = frontend.dispatch(arguments, wants_lse or wants_max, options.NONE)
+    out, lse = _frontend.dispatch(arguments, wants_lse or wants_max, _options.NONE)
     out = out.squeeze(0).transpose(0, 1)
     if return_aux is None:
         return out
     largest = None
     if wants_max:
-        largest = frontend.max_scores(lse, *arguments, options.NONE).squeeze(0)
+        largest = _frontend.max_scores(lse, *arguments, _options.NONE).squeeze(0)
     return out, AuxOutput(lse.squeeze(0) if wants_lse else None, largest)

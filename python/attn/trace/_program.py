@@ -6,9 +6,9 @@ import typing
 
 from .._errors import InvalidArgument
 from .._tensors import Bitcast
-from .emit import MOST, Emitter, Value
-from .recorder import Capture
-from .region import Region, reachable, write
+from ._emit import MOST, Emitter, Value
+from ._recorder import Capture
+from ._region import Region, reachable, write
 
 _SCALAR_TYPES = {"B": "i1", "I": "index", "P": "index"}
 _LAYOUTS = ("bhsd", "bshd")

@@ -1,18 +1,18 @@
 """Programs of functions that were traced before, for PyTorch's tensors.
 
 Tracing a function again gives the same program if its code is the same and all
-that it can read is (reach.py). That is looked at each time, so that nothing is
+that it can read is (_reach.py). That is looked at each time, so that nothing is
 stale. A function that may read or do anything else is traced each time.
 """
 
 import functools
 
 from .._compile import on_clear_cache
-from . import replay, trace, trace_as
-from .program import Program
-from .reach import Reach, Unfit
-from .recorder import Capture
-from .replay import Replay
+from . import _replay, trace, trace_as
+from ._program import Program
+from ._reach import Reach, Unfit
+from ._recorder import Capture
+from ._replay import Replay
 
 # So many programs are kept; then all are forgotten.
 _MOST = 1024
@@ -22,7 +22,7 @@ on_clear_cache.append(_programs.clear)
 
 class _Template:
     """A program without the tensors that it reads, which it does not keep. Raises
-    replay.Unfit."""
+    _replay.Unfit."""
 
     __slots__ = ("_captures", "_key", "_mask", "_replay", "_scalars", "_score")
 
@@ -71,7 +71,7 @@ def program_of(score_mod, mask_mod, device):
         if Reach(score_mod, mask_mod).key != reach.key:
             return program
         template = _Template(program, reach.tensors)
-    except (Unfit, replay.Unfit):
+    except (Unfit, _replay.Unfit):
         return program
     if len(_programs) >= _MOST:
         _programs.clear()

@@ -10,8 +10,8 @@ replaced by attn::forward.
 import torch
 
 from ..trace import Variant, trace
-from ..trace.proxy import Scalar, Table
-from . import _compat, captures, kernels, options
+from ..trace._proxy import Scalar, Table
+from . import _captures, _compat, _kernels, _options
 
 
 def dispatch(
@@ -43,7 +43,7 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
     _compat.register_flops()
     # Places in code that PyTorch has generated are of no use.
     program.relocate = None
-    variant = kernels.variant_of(query, key, value, scale)
+    variant = _kernels.variant_of(query, key, value, scale)
     wanted = Variant(**dict(variant), lse=True)
     # In one line: code that Inductor makes has it in a comment, too.
     text = " ".join(program.to_mlir(wanted).splitlines())
@@ -60,7 +60,7 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
         (floats if kind == "F" else ints).append(int(x) if type(x) is bool else x)
     return torch.ops.attn.forward(
         [query, key, value, *arguments[:count]],
-        *(ints, floats, text, options.encode(compile_options)),
+        *(ints, floats, text, _options.encode(compile_options)),
     )
 
 
@@ -78,8 +78,8 @@ def _text(functions, mask, is_causal, dropout_p, variant):
 
 
 @_compat.assume_constant_result
-def _options():
-    return options.encode(options.NONE)
+def _no_options():
+    return _options.encode(_options.NONE)
 
 
 def with_dropout(functions, query, key, value, attn_mask, is_causal, scale, dropout):
@@ -90,11 +90,11 @@ def with_dropout(functions, query, key, value, attn_mask, is_causal, scale, drop
         attn_mask = attn_mask.contiguous()
         captures.insert(0, attn_mask)
         mask = attn_mask.dtype, tuple([extent > 1 for extent in attn_mask.shape])
-    variant = kernels.variant_of(query, key, value, scale)
+    variant = _kernels.variant_of(query, key, value, scale)
     text = _text(functions, mask, is_causal, dropout_p, variant)
     # Nothing is prepared of its mask.
     return torch.ops.attn.forward(
-        [query, key, value, *captures], [0], [], text, _options()
+        [query, key, value, *captures], [0], [], text, _no_options()
     )[0]
 
 
@@ -160,8 +160,8 @@ def _replace(
         namespace="torch",
         device=query.device,
     )
-    captures.check(program, query)
-    compile_options = options.read(kernel_options["ATTN"])
+    _captures.check(program, query)
+    compile_options = _options.read(kernel_options["ATTN"])
     mask = kernel_options.get("ATTN_MASK", 0)
     out, lse = operator(
         program, query, key, value, scale, compile_options, numbers, mask
