@@ -1,11 +1,14 @@
 """What there is to run kernels with: python -m attn.info"""
 
+from __future__ import annotations
+
 import ctypes
 import importlib.metadata
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 
 from . import _assembler, _library, _native
 from ._errors import Error
@@ -29,7 +32,7 @@ def _package(name):
         return "not installed"
 
 
-def collect(environ=None):
+def collect(environ: Mapping[str, str] | None = None) -> Iterator[tuple[str, str]]:
     """(what, what there is of it) in order, with the reason for what is missing."""
     environ = os.environ if environ is None else environ
     from . import __version__
@@ -65,7 +68,7 @@ def collect(environ=None):
         yield name, _package(name)
 
 
-def main():
+def main() -> None:
     for what, text in collect():
         print(f"{what:10} {text}")
 

@@ -28,9 +28,24 @@ Numbers that do not fit are a ValueError that names them. All functions need a
 otherwise.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from torch import Tensor
+
+    class _Matrix(Protocol):
+        @property
+        def indptr(self) -> ArrayLike: ...
+        @property
+        def indices(self) -> ArrayLike: ...
+
 
 __all__ = [
     "big_bird",
@@ -169,16 +184,16 @@ def _add_window(layout, blocks):
 
 
 def fixed(
-    heads,
-    length,
-    block=16,
+    heads: int,
+    length: int,
+    block: int = 16,
     *,
-    local_blocks=4,
-    global_blocks=1,
-    horizontal_global=False,
-    global_patterns=1,
-    causal=False,
-):
+    local_blocks: int = 4,
+    global_blocks: int = 1,
+    horizontal_global: bool = False,
+    global_patterns: int = 1,
+    causal: bool = False,
+) -> NDArray[numpy.bool_]:
     """Windows side by side, in each of which all blocks see each other, and some
     blocks of each that all see (Child et al., "Generating long sequences with
     sparse transformers", 2019).
@@ -226,19 +241,19 @@ def fixed(
 
 
 def variable(
-    heads,
-    length,
-    block=16,
+    heads: int,
+    length: int,
+    block: int = 16,
     *,
-    random_blocks=0,
-    local_blocks=(4,),
-    global_blocks=(0,),
-    global_ends=None,
-    horizontal_global=False,
-    per_head=False,
-    causal=False,
-    seed=0,
-):
+    random_blocks: int = 0,
+    local_blocks: Iterable[int] = (4,),
+    global_blocks: Iterable[int] = (0,),
+    global_ends: Iterable[int] | None = None,
+    horizontal_global: bool = False,
+    per_head: bool = False,
+    causal: bool = False,
+    seed: int = 0,
+) -> NDArray[numpy.bool_]:
     """Windows of several sizes, global blocks anywhere, and random ones.
 
     random_blocks      random blocks in each row
@@ -273,17 +288,17 @@ def variable(
 
 
 def big_bird(
-    heads,
-    length,
-    block=16,
+    heads: int,
+    length: int,
+    block: int = 16,
     *,
-    random_blocks=1,
-    window_blocks=3,
-    global_blocks=1,
-    per_head=False,
-    causal=False,
-    seed=0,
-):
+    random_blocks: int = 1,
+    window_blocks: int = 3,
+    global_blocks: int = 1,
+    per_head: bool = False,
+    causal: bool = False,
+    seed: int = 0,
+) -> NDArray[numpy.bool_]:
     """A sliding window, the first blocks global, and random ones (Zaheer et al.,
     "Big Bird: transformers for longer sequences", 2020).
 
@@ -306,15 +321,15 @@ def big_bird(
 
 
 def bs_longformer(
-    heads,
-    length,
-    block=16,
+    heads: int,
+    length: int,
+    block: int = 16,
     *,
-    window_blocks=3,
-    global_blocks=(0,),
-    global_ends=None,
-    causal=False,
-):
+    window_blocks: int = 3,
+    global_blocks: Iterable[int] = (0,),
+    global_ends: Iterable[int] | None = None,
+    causal: bool = False,
+) -> NDArray[numpy.bool_]:
     """A sliding window and some blocks that see all and that all see (Beltagy et
     al., "Longformer: the long-document transformer", 2020; by blocks).
 
@@ -331,7 +346,14 @@ def bs_longformer(
     return _finish(layout, causal)
 
 
-def local_sliding_window(heads, length, block=16, *, window_blocks=3, causal=True):
+def local_sliding_window(
+    heads: int,
+    length: int,
+    block: int = 16,
+    *,
+    window_blocks: int = 3,
+    causal: bool = True,
+) -> NDArray[numpy.bool_]:
     """A sliding window, causal unless told otherwise.
 
     window_blocks  as big_bird has it; half of it, the past, where it is causal
@@ -352,7 +374,14 @@ def _torch_of(value):
     return sys.modules["torch"] if type(value).__module__ == "torch" else None
 
 
-def top_k(scores, count, *, causal=False):
+# Arrays come first, so that those who have no PyTorch see what they get.
+@overload
+def top_k(
+    scores: NDArray[Any], count: int, *, causal: bool = False
+) -> NDArray[numpy.bool_]: ...
+@overload
+def top_k(scores: Tensor, count: int, *, causal: bool = False) -> Tensor: ...
+def top_k(scores: Any, count: int, *, causal: bool = False) -> Any:
     """The `count` blocks of each row with the highest scores, as a layout.
 
     scores  what each block is worth, [..., rows, columns]. Of equal ones the
@@ -385,7 +414,19 @@ def top_k(scores, count, *, causal=False):
 # ===----------------------------------------------------------------------===
 
 
-def to_lists(layout, dtype="int32"):
+@overload
+def to_lists(
+    layout: NDArray[Any], dtype: Literal["int32"] = "int32"
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]: ...
+@overload
+def to_lists(
+    layout: NDArray[Any], dtype: Literal["int64"]
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]: ...
+@overload
+def to_lists(
+    layout: Tensor, dtype: Literal["int32", "int64"] = "int32"
+) -> tuple[Tensor, Tensor]: ...
+def to_lists(layout: Any, dtype: str = "int32") -> tuple[Any, Any]:
     """The rows and the columns of a layout, [..., rows + 1] and [blocks]: where
     the blocks of each row start in the columns, and where those of the last one
     end.
@@ -408,7 +449,17 @@ def to_lists(layout, dtype="int32"):
     return rows.astype(dtype), layout.nonzero()[-1].astype(dtype)
 
 
-def csr_lists(matrices, dtype="int32"):
+@overload
+def csr_lists(
+    matrices: Iterable[_Matrix | tuple[ArrayLike, ArrayLike]],
+    dtype: Literal["int32"] = "int32",
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]: ...
+@overload
+def csr_lists(
+    matrices: Iterable[_Matrix | tuple[ArrayLike, ArrayLike]],
+    dtype: Literal["int64"],
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]: ...
+def csr_lists(matrices: Iterable[Any], dtype: str = "int32") -> tuple[Any, Any]:
     """The rows and the columns, [heads, queries + 1] and [pairs], of sparse
     matrices in the format CSR, one for each head, whose elements are the pairs
     of a query and a key that take part, as docs/examples/key-lists.mlir takes
@@ -440,7 +491,9 @@ def csr_lists(matrices, dtype="int32"):
     return numpy.stack(rows).astype(dtype), numpy.concatenate(columns).astype(dtype)
 
 
-def from_lists(rows, columns, width):
+def from_lists(
+    rows: ArrayLike, columns: ArrayLike, width: int
+) -> NDArray[numpy.bool_]:
     """The layout, an array of NumPy, of lists, with `width` columns."""
     rows, columns = numpy.asarray(rows), numpy.asarray(columns)
     layout = numpy.zeros((*rows.shape[:-1], rows.shape[-1] - 1, width), bool)
@@ -450,7 +503,7 @@ def from_lists(rows, columns, width):
     return layout
 
 
-def expand(layout, block):
+def expand(layout: NDArray[numpy.bool_], block: int) -> NDArray[numpy.bool_]:
     """Which pairs of a query and a key a layout allows, [heads, queries, keys]:
     the definition, for small sizes."""
     return layout.repeat(block, -2).repeat(block, -1)

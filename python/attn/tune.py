@@ -19,14 +19,30 @@ database (attn-tune-db export) in place of a list, nothing is tuned, and what is
 there is drawn.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import pathlib
 import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _native, _tune_plot
 from ._errors import Error
+
+if TYPE_CHECKING:
+
+    class _Needed(TypedDict):
+        program: str
+        inputs: Sequence[Sequence[int]]
+
+    class _Item(_Needed, total=False):
+        target: Literal["cpu", "cuda"]
+        entry: str | None
+        seconds: float
+
 
 
 def _inputs(infos, shapes, where):
@@ -62,7 +78,13 @@ def _inputs(infos, shapes, where):
     return tensors
 
 
-def tune_one(item, folder, seconds, database, progress):
+def tune_one(
+    item: _Item,
+    folder: pathlib.Path,
+    seconds: float,
+    database: str | None,
+    progress: Callable[[str], object],
+) -> dict[str, Any]:
     """Tunes one entry of a list, and returns the report."""
     path = folder / item["program"]
     program = path.read_bytes()
@@ -115,7 +137,7 @@ def _read_searches(content):
     ]
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m attn.tune",
         description=__doc__,

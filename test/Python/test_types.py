@@ -68,6 +68,16 @@ def declared_of(node):
     return parameters_of(scope[node.name])
 
 
+def check_by(command, environment, *arguments):
+    """The process of a checker, which has ended."""
+    return subprocess.run(
+        [*command, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
 class Stubs(unittest.TestCase):
     def compare(self, where, nodes, found):
         """That what is declared is there, with the same parameters. Of overloads,
@@ -137,16 +147,39 @@ class Stubs(unittest.TestCase):
             config.write_text(json.dumps(options))
             # It finds this error, and no other.
             file.write_text(f"{program}\n{wrong}\n")
-            found = subprocess.run(
-                [*command, "-p", config],
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-            )
+            found = check_by(command, environment, "-p", config)
             said = found.stdout + found.stderr
             line = program.count("\n") + 2
             self.assertRegex(said, rf"typed.py:{line}:\d+ - error")
             self.assertRegex(said, r"(?m)^1 error,")
+
+    @unittest.skipIf(checker() is None, "needs a pyright")
+    def test_all_is_typed(self):
+        command, environment = checker()
+        # The package of these sources, before one that may be installed.
+        path = environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        path = os.pathsep.join([str(ROOT / "python"), path])
+        arguments = "--verifytypes", "attn", "--ignoreexternal", "--outputjson"
+        found = check_by(command, {**environment, "PYTHONPATH": path}, *arguments)
+        self.assertTrue(found.stdout, found.stderr)
+        complete = json.loads(found.stdout)["typeCompleteness"]
+        self.assertEqual(complete["packageRootDirectory"], str(ROOT / "python/attn"))
+        missing = [
+            f"{x['name']}: {what['message']}"
+            for x in complete["symbols"]
+            if not x["isTypeKnown"] or x["isTypeAmbiguous"]
+            for what in x["diagnostics"]
+            if "docstring" not in what["message"]
+        ]
+        self.assertEqual(complete["completenessScore"], 1, "\n".join(missing))
+
+    def test_modules_are_internal(self):
+        # A checker takes all of a module without an underscore for public.
+        for name in MODULES[1:]:
+            folder = ROOT / "python" / name.replace(".", "/")
+            found = [x.name for x in folder.iterdir() if x.suffix in (".py", ".pyi")]
+            self.assertIn("__init__.py", found)
+            self.assertEqual([x for x in found if not x.startswith("_")], [])
 
 
 if __name__ == "__main__":

@@ -8,10 +8,17 @@ Of its registry of backends there is no public part: what is used here is that o
 0.35 to 0.42.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
 from ..torch import sdpa
 from ..torch._errors import InvalidArgument, Unsupported
 
-NAME = "attn"
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME: str = "attn"
 
 
 def register(name: str = NAME) -> None:
@@ -47,17 +54,17 @@ def _add_member(names, name):
 
 
 def attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
-    return_lse=False,
-    _parallel_config=None,
-):
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: Literal[False] = False,
+    _parallel_config: None = None,
+) -> Tensor:
     """Attention as diffusers asks for it: tensors are [batch, length, heads, head
     dimension], as is the output. A mask of two dimensions, [batch, length of key],
     is for all queries."""

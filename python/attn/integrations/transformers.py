@@ -5,13 +5,18 @@
     model.set_attn_implementation("attn")
 """
 
-import torch
+from __future__ import annotations
 
-from ..torch import Mask, flex_attention
-from ..torch._compat import AuxRequest, BlockMask
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..torch import AuxRequest, BlockMask, Mask, flex_attention
 from ..torch._errors import InvalidArgument, Unsupported
 
-NAME = "attn"
+NAME: str = "attn"
 
 
 def register(name: str = NAME) -> None:
@@ -27,25 +32,25 @@ class LayerMask(Mask, BlockMask):
     """A Mask that transformers takes for one of its own, which it hands from
     step to step."""
 
-    def contiguous(self):
+    def contiguous(self) -> LayerMask:
         return self
 
 
-def _causal(b, h, q_idx, kv_idx):
+def _causal(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
     return kv_idx <= q_idx
 
 
 def mask(
-    batch_size,
-    q_length,
-    kv_length,
-    q_offset=0,
-    kv_offset=0,
-    mask_function=_causal,
-    attention_mask=None,
-    device="cpu",
-    **_,
-):
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int | Tensor = 0,
+    mask_function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = _causal,
+    attention_mask: Tensor | None = None,
+    device: torch.device | str = "cpu",
+    **_: object,
+) -> LayerMask:
     """The Mask of a layer, as transformers asks for it.
 
     q_offset, kv_offset  where queries and keys begin: numbers, or tensors of one
@@ -83,20 +88,20 @@ def _of_tensor(given):
 
 
 def attention(
-    module,
-    query,
-    key,
-    value,
-    attention_mask=None,
-    scaling=None,
-    dropout=0.0,
-    is_causal=None,
-    softcap=None,
-    s_aux=None,
-    position_bias=None,
-    kernel_options=None,
-    **_,
-):
+    module: torch.nn.Module | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Mask | BlockMask | Tensor | None = None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    is_causal: bool | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    kernel_options: dict[str, Any] | None = None,
+    **_: object,
+) -> tuple[Tensor, None]:
     """Attention as models of transformers call it.
 
     query           [batch, heads, length, dim]; key and value may have fewer heads

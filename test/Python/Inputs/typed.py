@@ -1,13 +1,18 @@
 """What users write, with the types of all that is public: a type checker that is
 strict finds nothing wrong (test_types.py). Not run."""
 
+import pathlib
 from typing import Any, assert_type
 
+import numpy
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 import attn
 import attn.trace
+from attn import info, layouts, tune
+from attn.integrations import diffusers, transformers
 from attn.torch import (
     AuxOutput,
     AuxRequest,
@@ -70,3 +75,26 @@ except attn.TraceError as error:
     assert_type(error.lineno, int | None)
 except (attn.Unsupported, attn.InvalidArgument):
     attn.clear_cache()
+
+layout = layouts.big_bird(2, 64, causal=True)
+assert_type(layout, NDArray[numpy.bool_])
+assert_type(layouts.top_k(layout, 2), NDArray[numpy.bool_])
+assert_type(layouts.top_k(q, 2), Tensor)
+assert_type(layouts.to_lists(q > 0, "int64"), tuple[Tensor, Tensor])
+rows, columns = layouts.to_lists(layout)
+assert_type(rows, NDArray[numpy.int32])
+assert_type(layouts.csr_lists([(rows, columns)], "int64")[1], NDArray[numpy.int64])
+assert_type(layouts.expand(layouts.from_lists(rows, columns, 4), 16), NDArray[numpy.bool_])
+
+transformers.register()
+layer = transformers.mask(1, 16, 16, mask_function=causal)
+assert_type(transformers.attention(None, q, q, q, layer, is_causal=True)[0], Tensor)
+diffusers.register(diffusers.NAME)
+assert_type(diffusers.attention(q, q, q, None, 0.0, True), Tensor)
+
+assert_type(dict(info.collect()), dict[str, str])
+assert_type(tune.main(["list.json", "--seconds=1"]), int)
+item = tune.tune_one(
+    {"program": "a.mlir", "inputs": [[1, 2]]}, pathlib.Path(), 1, None, print
+)
+assert_type(item, dict[str, Any])
