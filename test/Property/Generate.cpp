@@ -286,7 +286,7 @@ ExprRef Generator::makeUsualMask() {
     return makeCompare(std::string("arith.cmpi ") + predicate, std::move(x),
                        std::move(y));
   };
-  switch (random.below(9)) {
+  switch (random.below(11)) {
   case 0:
     return compare("sle", j, i);
   case 1:
@@ -322,6 +322,34 @@ ExprRef Generator::makeUsualMask() {
   case 7:
     return compare(random.pick({"slt", "ult", "sge"}), i,
                    makeInt(random.range(0, 70)));
+  case 8: {
+    // Numbers in a period, next to those of the query or to any.
+    ExprRef period = makeInt(random.range(1, 170));
+    if (std::optional<size_t> number = pickCapture(Type::Int);
+        number && random.chance(50))
+      period = makeOp(Type::Int, "arith.maxsi",
+                      {makeCapture(*number, Type::Int, 0), makeInt(1)});
+    auto rest = [&](ExprRef x) {
+      return makeOp(Type::Int, "arith.remui", {std::move(x), period});
+    };
+    ExprRef bound = add(rest(i), makeInt(random.range(-20, 20)));
+    if (random.chance(30))
+      bound = makeInteger(1);
+    else if (int64_t size = random.range(1, 9); size > 1)
+      return compare(random.pick({"sle", "slt", "sge", "sgt", "eq", "ne"}),
+                     divide(rest(j), size), divide(rest(i), size));
+    return compare(random.pick({"sle", "slt", "sge", "sgt", "eq", "ne"}),
+                   rest(j), bound);
+  }
+  case 9: {
+    // A term of both, and another condition on it.
+    int64_t size = random.range(1, 40);
+    ExprRef first = add(j, divide(j, size));
+    return makeOp(Type::Bool, "arith.andi",
+                  {compare("eq", divide(i, size), divide(j, size)),
+                   compare(random.pick({"sle", "sge", "ne"}), first,
+                           add(i, makeInteger(1)))});
+  }
   default: {
     ExprRef scaled =
         makeOp(Type::Int, "arith.muli", {j, makeInt(random.range(1, 4))});
