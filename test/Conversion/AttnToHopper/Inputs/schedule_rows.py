@@ -55,6 +55,15 @@ BY_HAND = {
         """%x = tensor.extract %bias[%j] : tensor<?xf32>
         %y = arith.addf %s, %x : f32""",
     ),
+    "keys_and_slope": (
+        ("bias", "tensor<?xf32>"),
+        """%x = tensor.extract %bias[%j] : tensor<?xf32>
+        %d = arith.subi %j, %i : index
+        %n = arith.index_cast %d : index to i32
+        %f = arith.sitofp %n : i32 to f32
+        %z = arith.addf %x, %f : f32
+        %y = arith.addf %s, %z : f32""",
+    ),
 }
 # Columns of keys and of values, as multi-head latent attention has them.
 LATENT = (192, 128)
