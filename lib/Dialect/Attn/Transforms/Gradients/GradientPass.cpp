@@ -155,6 +155,35 @@ void GradientLoop::emitSums(Value dx) {
   }
 }
 
+/// What is added to `x` in `sum`, or null if it is no such sum.
+static Value getAddend(Value sum, Value x) {
+  auto add = sum.getDefiningOp<arith::AddFOp>();
+  if (!add || (add.getLhs() != x && add.getRhs() != x))
+    return {};
+  return add.getLhs() == x ? add.getRhs() : add.getLhs();
+}
+
+/// `value` times a number, which a factor that many elements share has instead
+/// if there is one, such as the slope of a bias.
+static Value multiplyFactor(OpBuilder &builder, Value value, double number) {
+  Location loc = value.getLoc();
+  auto multiply = [&](Value x) -> Value {
+    return arith::MulFOp::create(builder, loc, x,
+                                 createFloat(builder, loc, x.getType(), number),
+                                 arith::FastMathFlags::contract);
+  };
+  if (auto product = value.getDefiningOp<arith::MulFOp>())
+    for (auto [factor, other] : {std::pair(product.getLhs(), product.getRhs()),
+                                 std::pair(product.getRhs(), product.getLhs())})
+      if (auto shared = factor.getDefiningOp<vector::BroadcastOp>()) {
+        Value scaled = vector::BroadcastOp::create(
+            builder, loc, value.getType(), multiply(shared.getSource()));
+        return arith::MulFOp::create(builder, loc, scaled, other,
+                                     arith::FastMathFlags::contract);
+      }
+  return multiply(value);
+}
+
 FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                                                            ValueRange carried) {
   auto tileType = VectorType::get({numOther, numOwn}, accType);
@@ -211,11 +240,22 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
       scores = vectorizer.broadcast(*score, TileKind::Tile);
     }
     Value shift = vectorizer.broadcast({lse, TileKind::Key}, TileKind::Tile);
-    Value exponent = arith::SubFOp::create(
-        builder, loc,
-        multiplyBy(scores, hasScore ? llvm::numbers::log2e
-                                    : scale * llvm::numbers::log2e),
-        shift, arith::FastMathFlags::contract);
+    auto subtract = [&](Value value) -> Value {
+      return arith::SubFOp::create(builder, loc, value, shift,
+                                   arith::FastMathFlags::contract);
+    };
+    // Of what a score adds, the log-sum-exp is subtracted first, so that both
+    // sums are one operation with the product that each has.
+    Value exponent;
+    if (Value added = hasScore ? getAddend(scores, x) : Value())
+      exponent = arith::AddFOp::create(
+          builder, loc, multiplyBy(products, scale * llvm::numbers::log2e),
+          subtract(multiplyFactor(builder, added, llvm::numbers::log2e)),
+          arith::FastMathFlags::contract);
+    else
+      exponent =
+          subtract(multiplyBy(scores, hasScore ? llvm::numbers::log2e
+                                               : scale * llvm::numbers::log2e));
     auto mask = MaskTileOp::create(builder, loc, exponent);
     {
       // What the mask alone reads is for partial tiles alone.
