@@ -10,7 +10,7 @@ import sys
 
 from . import _proxy
 from ._errors import TraceError
-from ._ops import OPS
+from ._ops import OPERATORS, OPS
 
 FUNCTIONS = {}
 
@@ -303,20 +303,7 @@ for _name in OPS:
     for _alias in OPS[_name].names.split():
         FUNCTIONS[_alias] = _function
 
-for _dunder, _name in {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "div": "div",
-    "floordiv": "floor_div",
-    "mod": "mod",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "lshift": "shl",
-    "rshift": "shr",
-}.items():
+for _dunder, _name in {**OPERATORS, "div": "div"}.items():
     FUNCTIONS[f"__{_dunder}__"] = lambda r, a, b, n=_name: elementwise(r, n, (a, b))
     FUNCTIONS[f"__r{_dunder}__"] = lambda r, a, b, n=_name: elementwise(r, n, (b, a))
 

@@ -26,6 +26,20 @@ class Op(typing.NamedTuple):
     names: str = ""
 
 
+# Python's binary operators, by the middle of their methods' names.
+OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_div",
+    "mod": "mod",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+    "lshift": "shl",
+    "rshift": "shr",
+}
 NAMES = {"B": "bool", "I": "int", "F": "float"}
 
 # ===----------------------------------------------------------------------===

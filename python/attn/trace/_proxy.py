@@ -9,7 +9,7 @@ import sys
 from .._tensors import Bitcast
 from . import _functions
 from ._errors import TraceError, branch_error, number_error
-from ._ops import NAMES
+from ._ops import NAMES, OPERATORS
 
 _NUMBERS = (int, float, bool)
 
@@ -193,20 +193,7 @@ def escaped():
     return TraceError("a traced value was used after its function had returned")
 
 
-_OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "floordiv": "floor_div",
-    "mod": "mod",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "lshift": "shl",
-    "rshift": "shr",
-}
-for _dunder, _name in _OPERATORS.items():
+for _dunder, _name in OPERATORS.items():
     setattr(Scalar, f"__{_dunder}__", _operator(_name, 1))
     setattr(Scalar, f"__r{_dunder}__", _operator(_name, 0))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -316,7 +303,7 @@ def _array_operator(name, position):
     return call
 
 
-for _dunder, _name in _OPERATORS.items():
+for _dunder, _name in OPERATORS.items():
     setattr(Array, f"__{_dunder}__", _array_operator(_name, 1))
     setattr(Array, f"__r{_dunder}__", _array_operator(_name, 0))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):

@@ -192,33 +192,6 @@ static Value getNarrow(Value value) {
                                                              : value;
 }
 
-/// The order of two numbers where the other one is on the left.
-static arith::CmpIPredicate getSwapped(arith::CmpIPredicate order) {
-  using Order = arith::CmpIPredicate;
-  switch (order) {
-  case Order::slt:
-    return Order::sgt;
-  case Order::sle:
-    return Order::sge;
-  case Order::sgt:
-    return Order::slt;
-  case Order::sge:
-    return Order::sle;
-  case Order::ult:
-    return Order::ugt;
-  case Order::ule:
-    return Order::uge;
-  case Order::ugt:
-    return Order::ult;
-  case Order::uge:
-    return Order::ule;
-  case Order::eq:
-  case Order::ne:
-    return order;
-  }
-  llvm_unreachable("all orders are handled");
-}
-
 /// Comparisons of remainders, of which operand `number` is of the positions.
 const Bits *PredicateParser::parseRemainders(const Conditions &conditions,
                                              unsigned number) {
@@ -255,23 +228,24 @@ const Bits *PredicateParser::parseRemainders(const Conditions &conditions,
     if (getPositionRuns(positions).size() != 1)
       return nullptr;
   }
-  Order order = number == 0 ? given : getSwapped(given);
-  switch (order) {
+  switch (given) {
   case Order::eq:
     break;
   case Order::ne:
     found.isNot = true;
     break;
   case Order::slt:
-  case Order::sge:
-    found.kind = Bits::Kind::Below;
-    found.isNot = order == Order::sge;
-    break;
   case Order::sle:
   case Order::sgt:
+  case Order::sge:
     found.kind = Bits::Kind::Below;
-    found.isOrEqual = true;
-    found.isNot = order == Order::sgt;
+    found.isNot = given == Order::sgt || given == Order::sge;
+    found.isOrEqual = given == Order::sle || given == Order::sgt;
+    // With the remainder on the right, `x < r` is not `r <= x`.
+    if (number == 1) {
+      found.isNot = !found.isNot;
+      found.isOrEqual = !found.isOrEqual;
+    }
     break;
   default:
     return nullptr;

@@ -27,6 +27,12 @@ mlir::attn::getPositionRuns(ArrayRef<int64_t> positions) {
 // Intervals
 //===----------------------------------------------------------------------===//
 
+/// A word with `width` bits from bit `start` on, as far as it has them.
+static Value emitOnes(ThreadBuilder &b, Value start, Value width) {
+  return b.asmOp("bmsk.clamp.b32 $0, $1, $2;", "=r,r,r", {start, width},
+                 {b.getI32Type()})[0];
+}
+
 PositionBits::Span &PositionBits::getSpan(Value lower, Value upper,
                                           const PositionRun &run) {
   return spans[{lower, upper, run.position & 7}];
@@ -84,8 +90,7 @@ SmallVector<Value> PositionBits::emitRun(Value lower, Value upper,
     if (isCut)
       end = b.minS(end, run.count - first);
     Value width = b.maxS(b.sub(end, start), 0);
-    words.push_back(b.asmOp("bmsk.clamp.b32 $0, $1, $2;", "=r,r,r",
-                            {start, width}, {b.getI32Type()})[0]);
+    words.push_back(emitOnes(b, start, width));
   }
   return words;
 }

@@ -163,25 +163,29 @@ static Value getAddend(Value sum, Value x) {
   return add.getLhs() == x ? add.getRhs() : add.getLhs();
 }
 
-/// `value` times a number, which a factor that many elements share has instead
-/// if there is one, such as the slope of a bias.
-static Value multiplyFactor(OpBuilder &builder, Value value, double number) {
-  Location loc = value.getLoc();
-  auto multiply = [&](Value x) -> Value {
-    return arith::MulFOp::create(builder, loc, x,
-                                 createFloat(builder, loc, x.getType(), number),
-                                 arith::FastMathFlags::contract);
-  };
+/// `value` times a number, which is one operation with what follows.
+static Value multiplyBy(OpBuilder &builder, Location loc, Value value,
+                        double number) {
+  return arith::MulFOp::create(
+      builder, loc, value, createFloat(builder, loc, value.getType(), number),
+      arith::FastMathFlags::contract);
+}
+
+/// The same, where a factor that many elements share has the number instead if
+/// there is one, such as the slope of a bias.
+static Value multiplyFactorBy(OpBuilder &builder, Location loc, Value value,
+                              double number) {
   if (auto product = value.getDefiningOp<arith::MulFOp>())
     for (auto [factor, other] : {std::pair(product.getLhs(), product.getRhs()),
                                  std::pair(product.getRhs(), product.getLhs())})
       if (auto shared = factor.getDefiningOp<vector::BroadcastOp>()) {
         Value scaled = vector::BroadcastOp::create(
-            builder, loc, value.getType(), multiply(shared.getSource()));
+            builder, loc, value.getType(),
+            multiplyBy(builder, loc, shared.getSource(), number));
         return arith::MulFOp::create(builder, loc, scaled, other,
                                      arith::FastMathFlags::contract);
       }
-  return multiply(value);
+  return multiplyBy(builder, loc, value, number);
 }
 
 FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
@@ -208,12 +212,6 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   };
   auto round = [&](Value value) {
     return convertFloats(builder, loc, value, tileType.clone(rounded));
-  };
-  // With the factor of what follows, which is one operation then.
-  auto multiplyBy = [&](Value value, double factor) -> Value {
-    return arith::MulFOp::create(builder, loc, value,
-                                 createFloat(builder, loc, tileType, factor),
-                                 arith::FastMathFlags::contract);
   };
   ValueRange q = load("load_q", op.getQuery(), 0, shared->lse);
   Value queries = q[0], lse = q[1];
@@ -249,13 +247,14 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     Value exponent;
     if (Value added = hasScore ? getAddend(scores, x) : Value())
       exponent = arith::AddFOp::create(
-          builder, loc, multiplyBy(products, scale * llvm::numbers::log2e),
-          subtract(multiplyFactor(builder, added, llvm::numbers::log2e)),
+          builder, loc,
+          multiplyBy(builder, loc, products, scale * llvm::numbers::log2e),
+          subtract(multiplyFactorBy(builder, loc, added, llvm::numbers::log2e)),
           arith::FastMathFlags::contract);
     else
-      exponent =
-          subtract(multiplyBy(scores, hasScore ? llvm::numbers::log2e
-                                               : scale * llvm::numbers::log2e));
+      exponent = subtract(multiplyBy(builder, loc, scores,
+                                     hasScore ? llvm::numbers::log2e
+                                              : scale * llvm::numbers::log2e));
     auto mask = MaskTileOp::create(builder, loc, exponent);
     {
       // What the mask alone reads is for partial tiles alone.

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Analysis/MaskValues.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -22,40 +23,6 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-/// Which positions values of a mask depend on.
-class Positions {
-public:
-  explicit Positions(Block &mask) {
-    ofQuery.insert(mask.getArgument(kNumMaskArgs - 2));
-    ofKey.insert(mask.getArgument(kNumMaskArgs - 1));
-    for (Operation &op : mask)
-      for (DenseSet<Value> *known : {&ofQuery, &ofKey})
-        if (reads(op, *known))
-          known->insert_range(op.getResults());
-  }
-  bool isOfKey(Value value) const { return ofKey.contains(value); }
-  bool isOfKeyAlone(Value value) const {
-    return ofKey.contains(value) && !ofQuery.contains(value);
-  }
-  bool isOfQueryAlone(Value value) const {
-    return ofQuery.contains(value) && !ofKey.contains(value);
-  }
-
-private:
-  static bool reads(Operation &op, const DenseSet<Value> &known) {
-    return op
-        .walk([&](Operation *inner) {
-          return WalkResult(
-              failure(llvm::any_of(inner->getOperands(), [&](Value operand) {
-                return known.contains(operand);
-              })));
-        })
-        .wasInterrupted();
-  }
-
-  DenseSet<Value> ofQuery, ofKey;
-};
-
 /// A comparison that must hold for a pair to be allowed, of a term of the key
 /// with one of the query.
 struct Equality {
@@ -64,8 +31,14 @@ struct Equality {
 };
 } // namespace
 
-static SmallVector<Equality> findEqualities(Block &mask,
-                                            const Positions &positions) {
+static SmallVector<Equality> findEqualities(const MaskValues &values) {
+  auto isOfKey = [&](Value value) {
+    return values.dependsOnKey(value) && !values.dependsOnQuery(value);
+  };
+  auto isOfQuery = [&](Value value) {
+    return values.dependsOnQuery(value) && !values.dependsOnKey(value);
+  };
+  Block &mask = values.getRegion().front();
   SmallVector<Equality> found;
   SmallVector<Value> worklist = {mask.getTerminator()->getOperand(0)};
   DenseSet<Value> visited;
@@ -81,23 +54,24 @@ static SmallVector<Equality> findEqualities(Block &mask,
     if (!comparison || comparison.getPredicate() != arith::CmpIPredicate::eq)
       continue;
     Value x = comparison.getLhs(), y = comparison.getRhs();
-    if (positions.isOfKeyAlone(y) && positions.isOfQueryAlone(x))
+    if (isOfKey(y) && isOfQuery(x))
       std::swap(x, y);
-    if (positions.isOfKeyAlone(x) && positions.isOfQueryAlone(y))
+    if (isOfKey(x) && isOfQuery(y))
       found.push_back({comparison, x, y});
   }
   return found;
 }
 
-/// An operation that computes the same as `op` does from other operands.
-static Operation *findTwin(Operation &op, ArrayRef<Value> operands) {
+/// An operation that computes what `op` would with `twins` as operands.
+static Operation *findTwin(Operation &op, const DenseMap<Value, Value> &twins) {
+  auto areEqual = [&](Value operand, Value other) {
+    auto it = twins.find(operand);
+    return success(other == (it == twins.end() ? operand : it->second));
+  };
   for (Operation &other : *op.getBlock())
-    if (&other != &op && other.getName() == op.getName() &&
-        other.getResultTypes() == op.getResultTypes() &&
-        other.getDiscardableAttrDictionary() ==
-            op.getDiscardableAttrDictionary() &&
-        other.getPropertiesAsAttribute() == op.getPropertiesAsAttribute() &&
-        llvm::equal(other.getOperands(), operands))
+    if (&other != &op && OperationEquivalence::isEquivalentTo(
+                             &op, &other, areEqual, nullptr,
+                             OperationEquivalence::IgnoreLocations))
       return &other;
   return nullptr;
 }
@@ -120,14 +94,8 @@ static bool canReplace(Block &mask, const Equality &equality) {
     if (&op == equality.comparison || (!takesTwin && !takesChanged))
       continue;
     isUsed = true;
-    SmallVector<Value> operands;
-    for (Value operand : op.getOperands()) {
-      auto it = twins.find(operand);
-      operands.push_back(it == twins.end() ? operand : it->second);
-    }
-    Operation *twin = takesChanged || op.getNumRegions() != 0
-                          ? nullptr
-                          : findTwin(op, operands);
+    Operation *twin =
+        takesChanged || op.getNumRegions() != 0 ? nullptr : findTwin(op, twins);
     if (twin) {
       for (auto [result, other] :
            llvm::zip_equal(op.getResults(), twin->getResults()))
@@ -145,13 +113,13 @@ static bool canReplace(Block &mask, const Equality &equality) {
 }
 
 /// Has all conditions but the comparison itself read the term of the query.
-static void replace(Block &mask, const Equality &equality,
-                    const Positions &positions) {
+static void replace(const MaskValues &values, const Equality &equality) {
   // What depends on the query comes first, so that all may take it.
   Operation *start = nullptr;
+  Block &mask = values.getRegion().front();
   for (Operation &op : llvm::make_early_inc_range(mask.without_terminator())) {
     if (llvm::any_of(op.getResults(),
-                     [&](Value value) { return positions.isOfKey(value); })) {
+                     [&](Value value) { return values.dependsOnKey(value); })) {
       if (!start)
         start = &op;
     } else if (start) {
@@ -169,12 +137,11 @@ void mlir::attn::substituteEqualTerms(RewriterBase &rewriter,
   auto replaceOne = [&] {
     if (op.getMask().empty())
       return false;
-    Block &mask = op.getMask().front();
-    Positions positions(mask);
-    for (const Equality &equality : findEqualities(mask, positions)) {
-      if (!canReplace(mask, equality))
+    MaskValues values(op);
+    for (const Equality &equality : findEqualities(values)) {
+      if (!canReplace(op.getMask().front(), equality))
         continue;
-      rewriter.modifyOpInPlace(op, [&] { replace(mask, equality, positions); });
+      rewriter.modifyOpInPlace(op, [&] { replace(values, equality); });
       return true;
     }
     return false;
