@@ -39,6 +39,7 @@ static bool isOfBlock(GatherOp read, TileLoopOp loop) {
            parent->isProperAncestor(read);
   };
   BackwardSliceOptions options;
+  options.inclusive = true;
   options.omitBlockArguments = true;
   options.omitUsesFromAbove = false;
   options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
