@@ -80,14 +80,19 @@ Value KernelValues::getExtent(unsigned argument, int64_t dim) {
 }
 
 FailureOr<Value> KernelValues::getExtent(Value tensor, int64_t dim) {
-  Value extent = getExtent(*getOperand(tensor), dim);
   PackGQAOp packing = getPacking(tensor);
-  if (!packing || !isPackedDim(packing, dim))
+  // The view of a result that nobody asks for, whose extents the others have.
+  auto empty = packing ? packing.getSource().getDefiningOp<tensor::EmptyOp>()
+                       : tensor::EmptyOp();
+  FailureOr<Value> extent = empty ? getScalar(empty.getMixedSizes()[dim])
+                                  : getExtent(*getOperand(tensor), dim);
+  if (failed(extent) || !packing || !isPackedDim(packing, dim))
     return extent;
   FailureOr<Value> count = getScalar(packing.getCount());
   if (failed(count))
     return failure();
-  return emitPackedExtent(builder, packing, dim, extent, *count, grid.getLoc());
+  return emitPackedExtent(builder, packing, dim, *extent, *count,
+                          grid.getLoc());
 }
 
 FailureOr<Value> KernelValues::getScalar(OpFoldResult value) {
@@ -247,7 +252,8 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return readTile(tile);
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     std::optional<int64_t> number = dim.getConstantIndex();
-    if (!getOperand(dim.getSource()) || !number)
+    bool isKnown = getOperand(dim.getSource()) || getPacking(dim.getSource());
+    if (!isKnown || !number)
       return op->emitError("expects the extent of an argument");
     return getExtent(dim.getSource(), *number);
   }
