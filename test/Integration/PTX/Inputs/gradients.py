@@ -64,7 +64,7 @@ _SCORE = """
     }}
     adjoint(%x, %ds, %mb, %mh, %i, %j{names}) {{
 {adjoint}
-      attn.yield %dx : f32
+      attn.yield {gradient} : f32
     }}"""
 _CAUSAL = "      %p = arith.cmpi sle, %j, %i : index"
 _WINDOW = """      %d = arith.subi %i, %j : index
@@ -127,8 +127,7 @@ _ROOT = """      %last = tensor.extract %lasts[%mb] : tensor<?xi32>
       %lf = arith.sitofp %left : i32 to f32
       %f = math.sqrt %lf : f32
       %y = arith.addf %x, %f : f32"""
-_IDENTITY = """      %z = arith.constant 0.0 : f32
-      %dx = arith.addf %ds, %z : f32"""
+_IDENTITY = ""
 # Scores that do not depend on the product.
 _BIAS = """      %y = tensor.extract %biases[%j] : tensor<?xf32>"""
 _NOTHING = "      %dx = arith.constant 0.0 : f32"
@@ -179,6 +178,7 @@ def get_program(variant, shape, wrt, attributes=""):
             names=names,
             score=score,
             adjoint=adjoint,
+            gradient="%dx" if adjoint else "%ds",
             yielded=_YIELDED.get(variant, "%y : f32"),
         )
         regions += scores

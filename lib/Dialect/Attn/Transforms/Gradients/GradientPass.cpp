@@ -38,6 +38,17 @@ bool mlir::attn::readsScores(AttentionGradOp op) {
   return !adjoint.empty() && !adjoint.getArgument(kAdjointScore).use_empty();
 }
 
+/// Whether the product of a pair gets what its score gets, as of one that a
+/// bias is added to, and no capture gets a part.
+static bool passesGradient(AttentionGradOp op) {
+  if (!changesScores(op))
+    return true;
+  Block &adjoint = op.getAdjoint().front();
+  return adjoint.getTerminator()->getOperand(0) ==
+             adjoint.getArgument(kAdjointGradient) &&
+         !hasContributions(op);
+}
+
 //===----------------------------------------------------------------------===//
 // Q blocks
 //===----------------------------------------------------------------------===//
@@ -76,7 +87,14 @@ Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   otherTile = arith::AddIOp::create(
       builder, loc, arith::DivUIOp::create(builder, loc, lower, size),
       place.getResult(0));
-  return arith::MulIOp::create(builder, loc, otherTile, size);
+  return emitFirstRow();
+}
+
+/// The first row of a Q block, which has rows: a position, and known to be one.
+Value GradientLoop::emitFirstRow() {
+  Value first = arith::MulIOp::create(builder, loc, otherTile,
+                                      createIndex(builder, loc, numOther));
+  return arith::MinUIOp::create(builder, loc, first, otherEnd);
 }
 
 /// Numbers of a Q block.
@@ -192,7 +210,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                                                            ValueRange carried) {
   auto tileType = VectorType::get({numOther, numOwn}, accType);
   Type rounded = attention.getQueryType().getElementType();
-  bool hasScore = changesScores(op);
+  bool hasScore = changesScores(op), passes = passesGradient(op);
   // Values have gradients of probabilities alone.
   bool needsProducts = shared->sums || wanted.products;
   bool needsScores = needsProducts || hasContributions(op);
@@ -276,7 +294,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     if (*weights)
       results.push_back(
           round(arith::MulFOp::create(builder, loc, p, *weights)));
-    if (hasScore && needsScores)
+    if (needsScores && !passes)
       results.push_back(x);
     return results;
   };
@@ -307,7 +325,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     Value ds = emitScoreGradient(
         wide, isWeighted ? extend(weighted) : Value(), dp,
         vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
-    if (!hasScore)
+    if (passes)
       return SmallVector<Value>{ds};
     // Diagonal d has the queries that are d - numOwn behind their keys.
     auto getDiagonals = [&]() {
@@ -435,16 +453,12 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
 /// Sets which tile is at a position of the loop over a list, and gives its
 /// first row.
 Value GradientLoop::emitListed(QueryList &list, Value position) {
-  Value size = createIndex(builder, loc, numOther);
   QueryList::Entry entry = list.emitEntry(position);
   otherBatch = entry.batch;
   otherHead = entry.head;
   otherTile = entry.tile;
   isListedFull = entry.isFull;
-  // No list names a tile behind the last query: the row is a position, and
-  // known to be one.
-  Value first = arith::MulIOp::create(builder, loc, otherTile, size);
-  return arith::MinUIOp::create(builder, loc, first, otherEnd);
+  return emitFirstRow();
 }
 
 /// The loop over the tiles that a list names.
