@@ -157,7 +157,7 @@ private:
   Value multiplySums(StringRef name, Value dx, int64_t column, int64_t columns);
   void emitSums(Value dx);
   Value emitListed(QueryList &list, Value position);
-  Value emitFirstRow();
+  Value emitPosition(Value first);
   Value readShared(Value numbers);
   bool isOverKeys() const { return over == Keys; }
 

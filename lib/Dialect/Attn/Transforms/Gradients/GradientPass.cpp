@@ -87,14 +87,17 @@ Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   otherTile = arith::AddIOp::create(
       builder, loc, arith::DivUIOp::create(builder, loc, lower, size),
       place.getResult(0));
-  return emitFirstRow();
+  return arith::MulIOp::create(builder, loc, otherTile, size);
 }
 
-/// The first row of a Q block, which has rows: a position, and known to be one.
-Value GradientLoop::emitFirstRow() {
-  Value first = arith::MulIOp::create(builder, loc, otherTile,
-                                      createIndex(builder, loc, numOther));
-  return arith::MinUIOp::create(builder, loc, first, otherEnd);
+/// What rows there are at most on targets that have this pass.
+static constexpr int64_t kMostRows = int64_t(1) << 30;
+
+/// The first row of a Q block as regions see it: a position, and known to be
+/// one.
+Value GradientLoop::emitPosition(Value first) {
+  return arith::MinUIOp::create(builder, loc, first,
+                                createIndex(builder, loc, kMostRows));
 }
 
 /// Numbers of a Q block.
@@ -239,7 +242,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                               /*sites=*/nullptr);
   setStarts(vectorizer, first);
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
-    SmallVector<TileValue> arguments = getArguments(first);
+    SmallVector<TileValue> arguments = getArguments(emitPosition(first));
     // Scores of pairs that are not allowed are computed, and replaced.
     TileValue all = vectorizer.getTrue();
     double scale = op.getEffectiveScale();
@@ -327,11 +330,12 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
         vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
     if (passes)
       return SmallVector<Value>{ds};
+    Value position = emitPosition(first);
     // Diagonal d has the queries that are d - numOwn behind their keys.
     auto getDiagonals = [&]() {
       SmallVector<TileValue> arguments = {{}, {}};
-      llvm::append_range(arguments, getArguments(first));
-      Value begin = arith::SubIOp::create(builder, loc, first,
+      llvm::append_range(arguments, getArguments(position));
+      Value begin = arith::SubIOp::create(builder, loc, position,
                                           createIndex(builder, loc, numOwn));
       arguments[kAdjointQuery] = {emitPositions(begin, 2, numOther + numOwn),
                                   TileKind::Key};
@@ -355,7 +359,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
       return Value();
     };
     FailureOr<SmallVector<Value>> dx =
-        emitAdjoint(first, x, wide, ds, contribute, /*into=*/Value());
+        emitAdjoint(position, x, wide, ds, contribute, /*into=*/Value());
     if (failed(dx) || failed(contributed))
       return failure();
     SmallVector<Value> results;
@@ -458,7 +462,11 @@ Value GradientLoop::emitListed(QueryList &list, Value position) {
   otherHead = entry.head;
   otherTile = entry.tile;
   isListedFull = entry.isFull;
-  return emitFirstRow();
+  // No list names a tile behind the last query: the row is a position, and
+  // known to be one.
+  Value first = arith::MulIOp::create(builder, loc, otherTile,
+                                      createIndex(builder, loc, numOther));
+  return arith::MinUIOp::create(builder, loc, first, otherEnd);
 }
 
 /// The loop over the tiles that a list names.
