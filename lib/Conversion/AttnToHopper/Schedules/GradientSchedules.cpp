@@ -30,7 +30,7 @@ static ScheduleFacts getFacts(AttentionGradOp gradient) {
   facts.dim = std::max(facts.queryKeyDim, facts.valueDim);
   facts.masked = !op.getMask().empty();
   facts.score = !op.getScore().empty();
-  facts.changesScores = changesScores(op);
+  facts.keepsScores = keepsScores(gradient);
   facts.weights = getWeight(op) != nullptr;
   facts.dq = gradient.getOutOf(kGradQuery) != nullptr;
   facts.dv = gradient.getOutOf(kGradValue) != nullptr;

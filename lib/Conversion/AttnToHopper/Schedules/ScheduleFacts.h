@@ -48,8 +48,8 @@ struct ScheduleFacts {
   /// and whether it weights probabilities; which of dq and dv are wanted;
   /// whether two warpgroups share out the columns of dq; whether tiles add to
   /// dq in an order.
-  int64_t score = 0, changesScores = 0, weights = 0, dq = 0, dv = 0,
-          sharedDq = 0, ordered = 0;
+  int64_t score = 0, keepsScores = 0, weights = 0, dq = 0, dv = 0, sharedDq = 0,
+          ordered = 0;
   /// Whether pairs add to gradients of captures, along diagonals, and whether
   /// adjoints read scores.
   int64_t contributions = 0, diagonals = 0, readsScores = 0;
@@ -86,7 +86,7 @@ struct ScheduleFacts {
     visit(Name("packable"), facts.packable);
     visit(Name("few_tiles"), facts.fewTiles);
     visit(Name("score"), facts.score);
-    visit(Name("changes_scores"), facts.changesScores);
+    visit(Name("keeps_scores"), facts.keepsScores);
     visit(Name("weights"), facts.weights);
     visit(Name("dq"), facts.dq);
     visit(Name("dv"), facts.dv);

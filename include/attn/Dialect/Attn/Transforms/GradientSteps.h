@@ -26,6 +26,11 @@ bool hasContributions(AttentionGradOp op);
 /// Whether the adjoint, if there is one, computes with the score.
 bool readsScores(AttentionGradOp op);
 
+/// Whether scores are kept until their gradients are computed: unless the
+/// product of a pair gets what its score gets, as of one that a bias is added
+/// to, and no capture gets a part.
+bool keepsScores(AttentionGradOp op);
+
 } // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_GRADIENTSTEPS_H

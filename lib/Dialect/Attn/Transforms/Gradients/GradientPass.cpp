@@ -38,15 +38,12 @@ bool mlir::attn::readsScores(AttentionGradOp op) {
   return !adjoint.empty() && !adjoint.getArgument(kAdjointScore).use_empty();
 }
 
-/// Whether the product of a pair gets what its score gets, as of one that a
-/// bias is added to, and no capture gets a part.
-static bool passesGradient(AttentionGradOp op) {
+bool mlir::attn::keepsScores(AttentionGradOp op) {
   if (!changesScores(op))
-    return true;
+    return false;
   Block &adjoint = op.getAdjoint().front();
-  return adjoint.getTerminator()->getOperand(0) ==
-             adjoint.getArgument(kAdjointGradient) &&
-         !hasContributions(op);
+  return hasContributions(op) || adjoint.getTerminator()->getOperand(0) !=
+                                     adjoint.getArgument(kAdjointGradient);
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,7 +210,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                                                            ValueRange carried) {
   auto tileType = VectorType::get({numOther, numOwn}, accType);
   Type rounded = attention.getQueryType().getElementType();
-  bool hasScore = changesScores(op), passes = passesGradient(op);
+  bool hasScore = changesScores(op), keeps = keepsScores(op);
   // Values have gradients of probabilities alone.
   bool needsProducts = shared->sums || wanted.products;
   bool needsScores = needsProducts || hasContributions(op);
@@ -297,7 +294,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     if (*weights)
       results.push_back(
           round(arith::MulFOp::create(builder, loc, p, *weights)));
-    if (needsScores && !passes)
+    if (needsScores && keeps)
       results.push_back(x);
     return results;
   };
@@ -328,7 +325,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     Value ds = emitScoreGradient(
         wide, isWeighted ? extend(weighted) : Value(), dp,
         vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
-    if (passes)
+    if (!keeps)
       return SmallVector<Value>{ds};
     Value position = emitPosition(first);
     // Diagonal d has the queries that are d - numOwn behind their keys.
