@@ -277,9 +277,16 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     round.resize(1);
   bool hasChecks = false, isFirstRound = true;
   std::optional<cuda::Variant> strided, split;
-  // What runs if ptxas compiles no schedule well: the last one that was tried.
-  Attempt *lastRejected = nullptr;
-  std::string reason;
+  // What runs if ptxas compiles no schedule well: the one that spills least, of
+  // equals the last one that was tried.
+  Attempt *leastRejected = nullptr;
+  auto getSpillBytes = [](const Attempt &attempt) {
+    const std::optional<cuda::Resources> &resources =
+        attempt.kernel.variant.resources;
+    return resources ? resources->spillBytes
+                     : std::numeric_limits<int64_t>::max();
+  };
+  std::string leastReason;
   auto addVariant = [&](Attempt &attempt) {
     cuda::Variant &variant = attempt.kernel.variant;
     program.firstScratch = attempt.kernel.firstScratch;
@@ -309,14 +316,17 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     report.isRepeatable &= !attempt.verdict.isTimeout;
     bool isAccepted = attempt.verdict.isAccepted;
     if (!attempt.verdict.reason.empty()) {
-      reason = variant.schedule + ": " + attempt.verdict.reason;
       emitRemark(getLoc(candidate),
                  isAccepted ? "schedule-spills" : "schedule-rejected",
                  metadata.entry, attempt.verdict.reason, variant.schedule);
     }
     if (!isAccepted) {
-      if (candidate.kind != Kind::SplitKV)
-        lastRejected = &attempt;
+      if (candidate.kind != Kind::SplitKV &&
+          (!leastRejected ||
+           getSpillBytes(attempt) <= getSpillBytes(*leastRejected))) {
+        leastRejected = &attempt;
+        leastReason = variant.schedule + ": " + attempt.verdict.reason;
+      }
       return;
     }
     if (candidate.kind != Kind::SplitKV)
@@ -372,13 +382,13 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     rest.erase(rest.begin(), rest.begin() + round.size());
   }
   if (program.launches.empty()) {
-    bool isBinary = !lastRejected->kernel.variant.cubin.empty();
-    emitRemark(getLoc(lastRejected->candidate), "last-schedule", metadata.entry,
+    bool isBinary = !leastRejected->kernel.variant.cubin.empty();
+    emitRemark(getLoc(leastRejected->candidate), "least-spills", metadata.entry,
                "right but slow: no schedule has registers for what is computed "
                "of each score, so that " +
-                   reason +
+                   leastReason +
                    (isBinary ? "" : "; the driver will compile the PTX"));
-    addVariant(*lastRejected);
+    addVariant(*leastRejected);
   }
   explainForms(candidates, module.getLoc(), metadata.entry);
   explainPacking(forms, module.getLoc(), metadata.entry);

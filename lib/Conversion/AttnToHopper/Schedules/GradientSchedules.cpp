@@ -29,7 +29,6 @@ static ScheduleFacts getFacts(AttentionGradOp gradient) {
   facts.valueDim = op.getValueDim();
   facts.dim = std::max(facts.queryKeyDim, facts.valueDim);
   facts.masked = !op.getMask().empty();
-  facts.score = !op.getScore().empty();
   facts.keepsScores = keepsScores(gradient);
   facts.weights = getWeight(op) != nullptr;
   facts.dq = gradient.getOutOf(kGradQuery) != nullptr;
@@ -51,11 +50,11 @@ public:
     AttentionLikeOpInterface attention = op;
     numParts = attention.getQueryKeyDim() / getColumnsAtOnce(op);
     // Both partitions are to have about as much to multiply. The first has the
-    // scores and dk, and dp if derivatives of scores are computed; the second
+    // scores and dk, and dp if scores or weights are kept for it; the second
     // has dv, or else dp.
-    bool hasScore = !attention.getScore().empty();
-    int64_t first = 1 + (op.getOutOf(kGradKey) ? 1 : 0) + hasScore,
-            second = (op.getOutOf(kGradValue) ? 1 : 0) + !hasScore;
+    bool hasDp = keepsScores(op) || getWeight(attention);
+    int64_t first = 1 + (op.getOutOf(kGradKey) ? 1 : 0) + hasDp,
+            second = (op.getOutOf(kGradValue) ? 1 : 0) + !hasDp;
     numPartsOfFirst =
         std::clamp<int64_t>(numParts * (second + 1 - first) / 2, 0, numParts);
   }

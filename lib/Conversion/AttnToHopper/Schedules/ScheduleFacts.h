@@ -44,11 +44,11 @@ struct ScheduleFacts {
   int64_t packable = 0;
   /// Whether there may be fewer work tiles than SMs, or some much longer.
   int64_t fewTiles = 0;
-  /// Of gradients: whether there is a score region; whether it changes scores,
-  /// and whether it weights probabilities; which of dq and dv are wanted;
-  /// whether two warpgroups share out the columns of dq; whether tiles add to
-  /// dq in an order.
-  int64_t score = 0, keepsScores = 0, weights = 0, dq = 0, dv = 0, sharedDq = 0,
+  /// Of gradients: whether scores are kept until their gradients are computed,
+  /// and whether the score region weights probabilities; which of dq and dv are
+  /// wanted; whether two warpgroups share out the columns of dq; whether tiles
+  /// add to dq in an order.
+  int64_t keepsScores = 0, weights = 0, dq = 0, dv = 0, sharedDq = 0,
           ordered = 0;
   /// Whether pairs add to gradients of captures, along diagonals, and whether
   /// adjoints read scores.
@@ -85,7 +85,6 @@ struct ScheduleFacts {
     visit(Name("capture_bytes"), facts.captureBytes);
     visit(Name("packable"), facts.packable);
     visit(Name("few_tiles"), facts.fewTiles);
-    visit(Name("score"), facts.score);
     visit(Name("keeps_scores"), facts.keepsScores);
     visit(Name("weights"), facts.weights);
     visit(Name("dq"), facts.dq);
