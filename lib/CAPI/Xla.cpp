@@ -135,6 +135,9 @@ static Outcome readOptions(const Attrs &attrs, attnCompileOptions &options,
         options.schedule = text;
     } else if (name == "bounds_check" && isNumber) {
       options.bounds_check = number;
+    } else if (name == "deterministic" && isNumber) {
+      options.deterministic =
+          number != 0 ? ATTN_DETERMINISTIC : ATTN_NONDETERMINISTIC;
     } else if (name == "opt_level" && isNumber) {
       // 0 is the usual one there, and -1 none.
       options.opt_level = number == 0 ? -1 : number;

@@ -92,6 +92,9 @@ compile(const std::string &text, Options options, attnDevice device) {
       given.target = value.c_str();
     else if (name == "bounds_check")
       given.bounds_check = value == "true";
+    else if (name == "deterministic")
+      given.deterministic =
+          value == "true" ? ATTN_DETERMINISTIC : ATTN_NONDETERMINISTIC;
     else if (name == "opt_level")
       // 0 is the usual one, and -1 none.
       given.opt_level = value == "0" ? -1 : std::atoi(value.c_str());

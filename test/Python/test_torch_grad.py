@@ -1,7 +1,9 @@
 # RUN: %python %s
 """Gradients of attn.torch.flex_attention."""
 
+import functools
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -16,7 +18,7 @@ if torch is not None:
     import attn.torch as ours
     import flex
     from attn.torch import _kernels
-    from flex import causal, eager, flex_attention, qkv
+    from flex import FAST, causal, eager, flex_attention, qkv
 
     LSE = ours.AuxRequest(lse=True)
 
@@ -256,6 +258,27 @@ class Autograd(unittest.TestCase):
         self.addCleanup(torch.use_deterministic_algorithms, False)
         for a, b in zip(first, self.run_all()):
             self.assertTrue(torch.equal(a, b))
+
+    def test_any_order(self):
+        options = {"ATTN": {**FAST["ATTN"], "deterministic": False}}
+        call = functools.partial(flex_attention, kernel_options=options)
+        first = self.run_all()
+        for asked, given in (False, {"deterministic": False}), (True, {}):
+            torch.use_deterministic_algorithms(asked)
+            self.addCleanup(torch.use_deterministic_algorithms, False)
+            with mock.patch.object(
+                _kernels, "compile_program", wraps=_kernels.compile_program
+            ) as compiled:
+                attn.clear_cache()
+                found = self.run_all(call)
+            for a, b in zip(first, found):
+                self.assertTrue(torch.allclose(a, b, atol=1e-12))
+            for arguments in compiled.call_args_list:
+                self.assertEqual(
+                    {k: v for k, v in arguments.kwargs.items() if k == "deterministic"},
+                    given,
+                )
+            self.assertTrue(compiled.called)
 
     def test_checkpoint(self):
         kept = self.run_all(

@@ -17,6 +17,7 @@ from . import _calls
 # Of what types they are.
 _OPTIONS = {
     "bounds_check": bool,
+    "deterministic": bool,
     "opt_level": int,
     "processor": str,
     "schedule": str,
@@ -50,7 +51,7 @@ def flex_attention(
     return_lse  also returns the logarithm of the sum of exponentials, [B, Hq, L],
                 of float64 for that and of float32 else
     options     a dictionary of these options of attn.compile: bounds_check,
-                opt_level, processor, schedule, sparsity
+                deterministic, opt_level, processor, schedule, sparsity
 
     Returns [B, Hq, L, Ev]. The functions are traced by attn when this is called or
     traced by JAX. Arrays that they read are operands, and have gradients where the

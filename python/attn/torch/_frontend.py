@@ -364,10 +364,12 @@ def flex_attention(
     enable_gqa      whether Hq may be a multiple of Hkv
     return_lse      whether to return the log-sum-exp, too
     kernel_options  those of FlexAttention, which mean nothing here; and under
-                    "ATTN" options of attn.compile: bounds_check, opt_level,
-                    processor, schedule, sparsity; and fallback="reference",
-                    which computes by PyTorch's own operations, with a warning,
-                    what there is no kernel for
+                    "ATTN" options of attn.compile: bounds_check, deterministic
+                    (False lets the last bits of gradients differ from run to
+                    run, unless PyTorch is asked for deterministic algorithms),
+                    opt_level, processor, schedule, sparsity; and
+                    fallback="reference", which computes by PyTorch's own
+                    operations, with a warning, what there is no kernel for
     return_aux      an AuxRequest for the log-sum-exp, and for the largest score
                     of each query, which costs two more launches
 

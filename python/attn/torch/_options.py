@@ -4,6 +4,8 @@ import json
 import typing
 import warnings
 
+import torch
+
 from ._errors import InvalidArgument, OptionConflict
 
 # What FlexAttention's kernels take. They tune kernels of another compiler, so
@@ -17,7 +19,15 @@ _KNOWN = {p + name for name in _THEIRS for p in ("", "fwd_", "bwd_")}
 _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
 
 # Ours, under the key "ATTN": options of attn.compile.
-_OURS = ("bounds_check", "fallback", "opt_level", "processor", "schedule", "sparsity")
+_OURS = (
+    "bounds_check",
+    "deterministic",
+    "fallback",
+    "opt_level",
+    "processor",
+    "schedule",
+    "sparsity",
+)
 _VALUES = (bool, int, str, type(None))
 # What computes what no kernel does, besides an error.
 _FALLBACKS = (None, "reference")
@@ -86,6 +96,9 @@ def read(kernel_options, may_fall_back=False):
                 f" {type(value).__name__}"
             )
     ours = dict(ours)
+    # Whoever asks PyTorch for the same bits each time gets them.
+    if torch.are_deterministic_algorithms_enabled():
+        ours.pop("deterministic", None)
     fallback = ours.pop("fallback", None)
     if fallback not in _FALLBACKS:
         raise InvalidArgument(
