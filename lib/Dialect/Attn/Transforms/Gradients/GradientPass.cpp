@@ -459,11 +459,8 @@ Value GradientLoop::emitListed(QueryList &list, Value position) {
   otherHead = entry.head;
   otherTile = entry.tile;
   isListedFull = entry.isFull;
-  // No list names a tile behind the last query: the row is a position, and
-  // known to be one.
-  Value first = arith::MulIOp::create(builder, loc, otherTile,
-                                      createIndex(builder, loc, numOther));
-  return arith::MinUIOp::create(builder, loc, first, otherEnd);
+  return arith::MulIOp::create(builder, loc, otherTile,
+                               createIndex(builder, loc, numOther));
 }
 
 /// The loop over the tiles that a list names.
