@@ -5,7 +5,7 @@
 // RUN: not attn-run %s --grad --target=cuda --emit=package 2>&1 | FileCheck %s --check-prefix=PACKAGE
 // CHECK: .visible .entry f_grad(
 // NOTE: attn-run: note: this is code from before an error: {{.*}}error: expects elements of 16 bits and head dimensions
-// PACKAGE: emit-before-error.mlir:13:8: error: expects elements of 16 bits and head dimensions that are multiples of 8 up to 256 for gradients on a GPU; the target cpu can run it
+// PACKAGE: emit-before-error.mlir:13:8: error: expects elements of 16 bits and head dimensions up to 256 for gradients on a GPU; the target cpu can run it
 
 !t = tensor<1x1x64x64xf32>
 func.func @f(%q: !t, %k: !t, %v: !t) -> !t {

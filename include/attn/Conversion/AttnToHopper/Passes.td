@@ -46,6 +46,31 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
+def AttnHopperPadGradientsPass : Pass<"attn-hopper-pad-gradients", "::mlir::ModuleOp"> {
+  let summary = "gradients with head dimensions that are multiples of 8";
+  let description = [{
+    A gradient of bf16 or f16 whose head dimensions are none of 8, up to 256, is computed of copies of q, k, v, o and do with columns of zeros behind their own, and its results are the first columns. They are as exact: what is added to
+    products are zeros, and the scale is that of the head dimension that there is. The copies are launches of their own (`attn-hopper-element-loops`).
+
+    Before:
+
+    ```mlir
+    %dq = attn.attention_grad wrt(q) ins(%q, %q, %q, %o, %lse, %do : !t, !t, !t, !t, tensor<1x2x?xf32>, !t) outs(%init : !t)
+    ```
+
+    After, with 24 columns in place of 20:
+
+    ```mlir
+    %zeros = tensor.splat %zero[%n] : tensor<1x2x?x24xbf16>
+    %q24 = tensor.insert_slice %q into %zeros[0, 0, 0, 0] [1, 2, %n, 20] [1, 1, 1, 1] : tensor<1x2x?x20xbf16> into tensor<1x2x?x24xbf16>
+    ...
+    %dq24 = attn.attention_grad scale 0.223607 wrt(q) ins(%q24, %q24, %q24, %o24, %lse, %do24 : ...) outs(%init24 : tensor<1x2x?x24xbf16>)
+    %dq = tensor.extract_slice %dq24[0, 0, 0, 0] [1, 2, %n, 20] [1, 1, 1, 1] : tensor<1x2x?x24xbf16> to tensor<1x2x?x20xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def AttnHopperElementLoopsPass : Pass<"attn-hopper-element-loops", "::mlir::ModuleOp"> {
   let summary = "turn tensors computed around attentions into loops over elements";
   let description = [{

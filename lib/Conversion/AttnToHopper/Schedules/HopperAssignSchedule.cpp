@@ -135,8 +135,9 @@ struct AttnHopperAssignSchedule
         return WalkResult::interrupt();
       }
       if (isa<AttentionGradOp>(op) && !haveTiles(op)) {
-        op.emitError("expects elements of 16 bits and head dimensions that are "
-                     "multiples of 8 up to 256 for gradients on a GPU")
+        op.emitError(
+            "expects elements of 16 bits and head dimensions up to 256 for "
+            "gradients on a GPU")
             << otherTarget;
         return WalkResult::interrupt();
       }

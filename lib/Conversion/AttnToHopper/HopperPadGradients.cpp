@@ -1,0 +1,123 @@
+//===- HopperPadGradients.cpp - Gradients of any head dimension -----------===//
+//
+// Matrix instructions take head dimensions that are multiples of 8. With zeros
+// behind the columns that there are, products are the same, and so are the
+// gradients of those columns.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNHOPPERPADGRADIENTSPASS
+#include "attn/Conversion/AttnToHopper/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static int64_t getPadded(int64_t dim) { return llvm::alignTo(dim, 8); }
+
+/// Whether columns of zeros are all that is missing.
+static bool needsPadding(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  return isa<BFloat16Type, Float16Type>(
+             attention.getQueryType().getElementType()) &&
+         !areHeadDimsSupported(attention) &&
+         isHeadDimSupported(getPadded(attention.getQueryKeyDim())) &&
+         isHeadDimSupported(getPadded(attention.getValueDim()));
+}
+
+/// The extents of a tensor with the columns of a padded one.
+static SmallVector<OpFoldResult>
+getPaddedSizes(OpBuilder &builder, ArrayRef<OpFoldResult> sizes, unsigned dim) {
+  SmallVector<OpFoldResult> padded(sizes);
+  padded[dim] =
+      builder.getIndexAttr(getPadded(*getConstantIntValue(sizes[dim])));
+  return padded;
+}
+
+/// A tensor with columns of zeros behind its own.
+static Value pad(OpBuilder &builder, Location loc, Value tensor, unsigned dim) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  Type element = getElementTypeOrSelf(tensor.getType());
+  SmallVector<int64_t> shape;
+  SmallVector<Value> extents;
+  dispatchIndexOpFoldResults(getPaddedSizes(builder, sizes, dim), extents,
+                             shape);
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+  Value zeros = tensor::SplatOp::create(
+      builder, loc, zero, RankedTensorType::get(shape, element), extents);
+  SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0)),
+      strides(sizes.size(), builder.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(builder, loc, tensor, zeros, offsets,
+                                       sizes, strides);
+}
+
+static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  AttentionLikeOpInterface attention = op;
+  auto padded = cast<AttentionGradOp>(rewriter.clone(*op));
+  // That of the head dimension that there is.
+  padded.setScaleAttr(rewriter.getF64FloatAttr(op.getEffectiveScale()));
+  rewriter.setInsertionPoint(padded);
+  auto padOperand = [&](OpOperand &operand, unsigned layout) {
+    operand.set(
+        pad(rewriter, loc, operand.get(), attention.getLayout(layout).d));
+  };
+  padOperand(padded.getQueryMutable(), 0);
+  padOperand(padded.getKeyMutable(), 1);
+  padOperand(padded.getValueMutable(), 2);
+  padOperand(padded.getOutputMutable(), 3);
+  padOperand(padded.getOutputGradMutable(), 3);
+  SmallVector<Value> results;
+  for (auto [number, input] : llvm::enumerate(op.getWrt())) {
+    Value result = padded->getResult(number);
+    if (input >= kGradCapture) {
+      results.push_back(result);
+      continue;
+    }
+    OpOperand &out = padded.getOutsMutable()[number];
+    Value whole = out.get();
+    rewriter.setInsertionPoint(padded);
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, whole);
+    out.set(tensor::EmptyOp::create(
+        rewriter, loc,
+        getPaddedSizes(rewriter, sizes, attention.getLayout(input).d),
+        getElementTypeOrSelf(whole.getType())));
+    result.setType(out.get().getType());
+    rewriter.setInsertionPointAfter(padded);
+    SmallVector<OpFoldResult> offsets(sizes.size(), rewriter.getIndexAttr(0)),
+        strides(sizes.size(), rewriter.getIndexAttr(1));
+    results.push_back(tensor::ExtractSliceOp::create(
+        rewriter, loc, cast<RankedTensorType>(whole.getType()), result, offsets,
+        sizes, strides));
+  }
+  rewriter.replaceOp(op, results);
+}
+
+namespace {
+struct AttnHopperPadGradients
+    : public mlir::attn::impl::AttnHopperPadGradientsPassBase<
+          AttnHopperPadGradients> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<AttentionGradOp> gradients;
+    getOperation().walk([&](AttentionGradOp op) {
+      if (needsPadding(op))
+        gradients.push_back(op);
+    });
+    for (AttentionGradOp op : gradients)
+      padGradients(rewriter, op);
+  }
+};
+} // namespace
