@@ -286,7 +286,6 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     return resources ? resources->spillBytes
                      : std::numeric_limits<int64_t>::max();
   };
-  std::string leastReason;
   auto addVariant = [&](Attempt &attempt) {
     cuda::Variant &variant = attempt.kernel.variant;
     program.firstScratch = attempt.kernel.firstScratch;
@@ -323,10 +322,8 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     if (!isAccepted) {
       if (candidate.kind != Kind::SplitKV &&
           (!leastRejected ||
-           getSpillBytes(attempt) <= getSpillBytes(*leastRejected))) {
+           getSpillBytes(attempt) <= getSpillBytes(*leastRejected)))
         leastRejected = &attempt;
-        leastReason = variant.schedule + ": " + attempt.verdict.reason;
-      }
       return;
     }
     if (candidate.kind != Kind::SplitKV)
@@ -386,7 +383,8 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     emitRemark(getLoc(leastRejected->candidate), "least-spills", metadata.entry,
                "right but slow: no schedule has registers for what is computed "
                "of each score, so that " +
-                   leastReason +
+                   leastRejected->kernel.variant.schedule + ": " +
+                   leastRejected->verdict.reason +
                    (isBinary ? "" : "; the driver will compile the PTX"));
     addVariant(*leastRejected);
   }

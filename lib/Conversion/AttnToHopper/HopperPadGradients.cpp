@@ -55,16 +55,16 @@ static Value pad(OpBuilder &builder, Location loc, Value tensor, unsigned dim) {
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   Value zeros = tensor::SplatOp::create(
       builder, loc, zero, RankedTensorType::get(shape, element), extents);
-  SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0)),
-      strides(sizes.size(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
+      ones(4, builder.getIndexAttr(1));
   return tensor::InsertSliceOp::create(builder, loc, tensor, zeros, offsets,
-                                       sizes, strides);
+                                       sizes, ones);
 }
 
 static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
-  rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   AttentionLikeOpInterface attention = op;
+  rewriter.setInsertionPoint(op);
   auto padded = cast<AttentionGradOp>(rewriter.clone(*op));
   // That of the head dimension that there is.
   padded.setScaleAttr(rewriter.getF64FloatAttr(op.getEffectiveScale()));
@@ -78,6 +78,8 @@ static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
   padOperand(padded.getValueMutable(), 2);
   padOperand(padded.getOutputMutable(), 3);
   padOperand(padded.getOutputGradMutable(), 3);
+  SmallVector<OpFoldResult> offsets(4, rewriter.getIndexAttr(0)),
+      ones(4, rewriter.getIndexAttr(1));
   SmallVector<Value> results;
   for (auto [number, input] : llvm::enumerate(op.getWrt())) {
     Value result = padded->getResult(number);
@@ -96,11 +98,9 @@ static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
         getElementTypeOrSelf(whole.getType())));
     result.setType(out.get().getType());
     rewriter.setInsertionPointAfter(padded);
-    SmallVector<OpFoldResult> offsets(sizes.size(), rewriter.getIndexAttr(0)),
-        strides(sizes.size(), rewriter.getIndexAttr(1));
     results.push_back(tensor::ExtractSliceOp::create(
         rewriter, loc, cast<RankedTensorType>(whole.getType()), result, offsets,
-        sizes, strides));
+        sizes, ones));
   }
   rewriter.replaceOp(op, results);
 }
@@ -111,13 +111,10 @@ struct AttnHopperPadGradients
           AttnHopperPadGradients> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    SmallVector<AttentionGradOp> gradients;
     getOperation().walk([&](AttentionGradOp op) {
       if (needsPadding(op))
-        gradients.push_back(op);
+        padGradients(rewriter, op);
     });
-    for (AttentionGradOp op : gradients)
-      padGradients(rewriter, op);
   }
 };
 } // namespace

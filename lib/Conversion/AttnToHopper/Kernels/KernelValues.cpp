@@ -79,11 +79,16 @@ Value KernelValues::getExtent(unsigned argument, int64_t dim) {
   return arguments.getExtent(argument, dim);
 }
 
+/// What a result that nobody asks for, and that others have the extents of, was
+/// made as before its heads were packed; null for what is in memory.
+static tensor::EmptyOp getPackedEmpty(PackGQAOp packing) {
+  return packing ? packing.getSource().getDefiningOp<tensor::EmptyOp>()
+                 : tensor::EmptyOp();
+}
+
 FailureOr<Value> KernelValues::getExtent(Value tensor, int64_t dim) {
   PackGQAOp packing = getPacking(tensor);
-  // The view of a result that nobody asks for, whose extents the others have.
-  auto empty = packing ? packing.getSource().getDefiningOp<tensor::EmptyOp>()
-                       : tensor::EmptyOp();
+  tensor::EmptyOp empty = getPackedEmpty(packing);
   FailureOr<Value> extent = empty ? getScalar(empty.getMixedSizes()[dim])
                                   : getExtent(*getOperand(tensor), dim);
   if (failed(extent) || !packing || !isPackedDim(packing, dim))
@@ -252,7 +257,8 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return readTile(tile);
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     std::optional<int64_t> number = dim.getConstantIndex();
-    bool isKnown = getOperand(dim.getSource()) || getPacking(dim.getSource());
+    bool isKnown = getOperand(dim.getSource()) ||
+                   getPackedEmpty(getPacking(dim.getSource()));
     if (!isKnown || !number)
       return op->emitError("expects the extent of an argument");
     return getExtent(dim.getSource(), *number);
