@@ -23,7 +23,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
-  pm.addPass(createAttnHopperPadGradientsPass());
+  pm.addPass(createAttnHopperPadHeadDimsPass());
   // Attentions that are the same are one launch.
   pm.addPass(createCSEPass());
   pm.addPass(createAttnJoinProductsPass());

@@ -46,16 +46,17 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
-def AttnHopperPadGradientsPass : Pass<"attn-hopper-pad-gradients", "::mlir::ModuleOp"> {
-  let summary = "gradients with head dimensions that are multiples of 8";
+def AttnHopperPadHeadDimsPass : Pass<"attn-hopper-pad-head-dims", "::mlir::ModuleOp"> {
+  let summary = "head dimensions that are multiples of 8";
   let description = [{
-    A gradient of bf16 or f16 whose head dimensions are none of 8, up to 256, is computed of copies of q, k, v, o and do with columns of zeros behind their own, and its results are the first columns. They are as exact: what is added to
-    products are zeros, and the scale is that of the head dimension that there is. The copies are launches of their own (`attn-hopper-element-loops`).
+    An attention of bf16 or f16 whose head dimensions are none of 8, up to 256, or a gradient of one, is computed of copies of q, k and v (and o and do) with columns of zeros behind their own, and of o (of dq, dk and dv) the first
+    columns are its results. They are as exact: what is added to products are zeros, and the scale is that of the head dimension that there is. The copies are launches of their own (`attn-hopper-element-loops`).
+    Left alone are those with a `#attn.row_schedule`, and on targets without wgmma.
 
     Before:
 
     ```mlir
-    %dq = attn.attention_grad wrt(q) ins(%q, %q, %q, %o, %lse, %do : !t, !t, !t, !t, tensor<1x2x?xf32>, !t) outs(%init : !t)
+    %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
     ```
 
     After, with 24 columns in place of 20:
@@ -64,8 +65,8 @@ def AttnHopperPadGradientsPass : Pass<"attn-hopper-pad-gradients", "::mlir::Modu
     %zeros = tensor.splat %zero[%n] : tensor<1x2x?x24xbf16>
     %q24 = tensor.insert_slice %q into %zeros[0, 0, 0, 0] [1, 2, %n, 20] [1, 1, 1, 1] : tensor<1x2x?x20xbf16> into tensor<1x2x?x24xbf16>
     ...
-    %dq24 = attn.attention_grad scale 0.223607 wrt(q) ins(%q24, %q24, %q24, %o24, %lse, %do24 : ...) outs(%init24 : tensor<1x2x?x24xbf16>)
-    %dq = tensor.extract_slice %dq24[0, 0, 0, 0] [1, 2, %n, 20] [1, 1, 1, 1] : tensor<1x2x?x24xbf16> to tensor<1x2x?x20xbf16>
+    %o24 = attn.attention scale 0.223607 ins(%q24, %k24, %v24 : ...) outs(%init24 : tensor<1x2x?x24xbf16>)
+    %o = tensor.extract_slice %o24[0, 0, 0, 0] [1, 2, %n, 20] [1, 1, 1, 1] : tensor<1x2x?x24xbf16> to tensor<1x2x?x20xbf16>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];

@@ -1,21 +1,22 @@
-//===- HopperPadGradients.cpp - Gradients of any head dimension -----------===//
+//===- HopperPadHeadDims.cpp - Tiles for any head dimension ---------------===//
 //
 // Matrix instructions take head dimensions that are multiples of 8. With zeros
 // behind the columns that there are, products are the same, and so are the
-// gradients of those columns.
+// results in those columns.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::attn {
-#define GEN_PASS_DEF_ATTNHOPPERPADGRADIENTSPASS
+#define GEN_PASS_DEF_ATTNHOPPERPADHEADDIMSPASS
 #include "attn/Conversion/AttnToHopper/Passes.h.inc"
 } // namespace mlir::attn
 
@@ -24,14 +25,14 @@ using namespace mlir::attn;
 
 static int64_t getPadded(int64_t dim) { return llvm::alignTo(dim, 8); }
 
-/// Whether columns of zeros are all that is missing.
-static bool needsPadding(AttentionGradOp op) {
-  AttentionLikeOpInterface attention = op;
-  return isa<BFloat16Type, Float16Type>(
-             attention.getQueryType().getElementType()) &&
-         !areHeadDimsSupported(attention) &&
-         isHeadDimSupported(getPadded(attention.getQueryKeyDim())) &&
-         isHeadDimSupported(getPadded(attention.getValueDim()));
+/// Whether columns of zeros are all that tiles want.
+static bool needsPadding(AttentionLikeOpInterface op) {
+  return getTarget(op).getWgmma() &&
+         isa<BFloat16Type, Float16Type>(op.getQueryType().getElementType()) &&
+         !areHeadDimsSupported(op) &&
+         isHeadDimSupported(getPadded(op.getQueryKeyDim())) &&
+         isHeadDimSupported(getPadded(op.getValueDim())) &&
+         !isa_and_nonnull<RowScheduleAttr>(op->getAttr("schedule"));
 }
 
 /// The extents of a tensor with the columns of a padded one.
@@ -61,29 +62,50 @@ static Value pad(OpBuilder &builder, Location loc, Value tensor, unsigned dim) {
                                        sizes, ones);
 }
 
-static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
+/// The layout of a result, as the operation numbers them; none where it has no
+/// columns.
+static std::optional<unsigned> getLayoutOf(AttentionOp op, unsigned result) {
+  return result == 0 ? std::optional(3u) : std::nullopt;
+}
+static std::optional<unsigned> getLayoutOf(AttentionGradOp op,
+                                           unsigned result) {
+  int64_t input = op.getWrt()[result];
+  return input < kGradCapture ? std::optional<unsigned>(input) : std::nullopt;
+}
+
+template <typename OpTy>
+static void padHeadDims(RewriterBase &rewriter, OpTy op) {
   Location loc = op.getLoc();
   AttentionLikeOpInterface attention = op;
   rewriter.setInsertionPoint(op);
-  auto padded = cast<AttentionGradOp>(rewriter.clone(*op));
+  auto padded = cast<OpTy>(rewriter.clone(*op));
   // That of the head dimension that there is.
   padded.setScaleAttr(rewriter.getF64FloatAttr(op.getEffectiveScale()));
+  auto isPadded = [&](Value tensor, unsigned layout) {
+    int64_t dim = cast<RankedTensorType>(tensor.getType())
+                      .getDimSize(attention.getLayout(layout).d);
+    return dim != getPadded(dim);
+  };
   rewriter.setInsertionPoint(padded);
   auto padOperand = [&](OpOperand &operand, unsigned layout) {
-    operand.set(
-        pad(rewriter, loc, operand.get(), attention.getLayout(layout).d));
+    if (isPadded(operand.get(), layout))
+      operand.set(
+          pad(rewriter, loc, operand.get(), attention.getLayout(layout).d));
   };
   padOperand(padded.getQueryMutable(), 0);
   padOperand(padded.getKeyMutable(), 1);
   padOperand(padded.getValueMutable(), 2);
-  padOperand(padded.getOutputMutable(), 3);
-  padOperand(padded.getOutputGradMutable(), 3);
+  if constexpr (std::is_same_v<OpTy, AttentionGradOp>) {
+    padOperand(padded.getOutputMutable(), 3);
+    padOperand(padded.getOutputGradMutable(), 3);
+  }
   SmallVector<OpFoldResult> offsets(4, rewriter.getIndexAttr(0)),
       ones(4, rewriter.getIndexAttr(1));
   SmallVector<Value> results;
-  for (auto [number, input] : llvm::enumerate(op.getWrt())) {
-    Value result = padded->getResult(number);
-    if (input >= kGradCapture) {
+  for (Value result : padded->getResults()) {
+    unsigned number = results.size();
+    std::optional<unsigned> layout = getLayoutOf(op, number);
+    if (!layout || !isPadded(result, *layout)) {
       results.push_back(result);
       continue;
     }
@@ -94,7 +116,7 @@ static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
         tensor::getMixedSizes(rewriter, loc, whole);
     out.set(tensor::EmptyOp::create(
         rewriter, loc,
-        getPaddedSizes(rewriter, sizes, attention.getLayout(input).d),
+        getPaddedSizes(rewriter, sizes, attention.getLayout(*layout).d),
         getElementTypeOrSelf(whole.getType())));
     result.setType(out.get().getType());
     rewriter.setInsertionPointAfter(padded);
@@ -106,14 +128,18 @@ static void padGradients(RewriterBase &rewriter, AttentionGradOp op) {
 }
 
 namespace {
-struct AttnHopperPadGradients
-    : public mlir::attn::impl::AttnHopperPadGradientsPassBase<
-          AttnHopperPadGradients> {
+struct AttnHopperPadHeadDims
+    : public mlir::attn::impl::AttnHopperPadHeadDimsPassBase<
+          AttnHopperPadHeadDims> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    getOperation().walk([&](AttentionGradOp op) {
-      if (needsPadding(op))
-        padGradients(rewriter, op);
+    getOperation().walk([&](AttentionLikeOpInterface op) {
+      if (!needsPadding(op))
+        return;
+      if (auto attention = dyn_cast<AttentionOp>(*op))
+        padHeadDims(rewriter, attention);
+      else if (auto gradient = dyn_cast<AttentionGradOp>(*op))
+        padHeadDims(rewriter, gradient);
     });
   }
 };

@@ -1,8 +1,17 @@
-// Gradients with head dimensions that are no multiples of 8 are those of tensors
-// with columns of zeros behind their own, in the interpreter.
+// Attention and gradients with head dimensions that are no multiples of 8 are
+// those of tensors with columns of zeros behind their own, in the interpreter.
 
 // REQUIRES: numpy
 // UNSUPPORTED: sanitizer
+
+// DEFINE: %{forward} = %python %S/Inputs/run_kernel.py %s --launches
+// RUN: %{forward} --entry=odd --arg=q=randn:1x2x37x20 --arg=k=randn:1x2x41x20 --arg=v=randn:1x2x41x20 | FileCheck %s --check-prefix=FORWARD
+// RUN: %{forward} --entry=odd --arg=q=randn:1x2x0x20 --arg=k=randn:1x2x5x20 --arg=v=randn:1x2x5x20 | FileCheck %s --check-prefix=FORWARD
+// RUN: %{forward} --entry=shared --arg=q=randn:1x30x4x33 --arg=k=randn:1x70x2x33 --arg=v=randn:1x70x2x1 --arg=w=randn:70 | FileCheck %s --check-prefix=FORWARD
+// RUN: not %{forward} --entry=odd --tolerance=0 --arg=q=randn:1x2x37x20 --arg=k=randn:1x2x41x20 --arg=v=randn:1x2x41x20 | FileCheck %s --check-prefix=FORWARD
+// FORWARD: elements
+// FORWARD: #hopper.schedule<
+// FORWARD: o: max error
 
 // DEFINE: %{run} = %python %S/Inputs/run_kernel.py %s --launches --grad
 // RUN: %{run} --entry=odd --arg=q=randn:1x2x37x20 --arg=k=randn:1x2x41x20 --arg=v=randn:1x2x41x20 | FileCheck %s

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-hopper-pad-gradients --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-hopper-pad-head-dims --split-input-file | FileCheck %s
 
 // What a gradient reads has columns of zeros behind its own, and of what it gives
 // the first ones are left. The scale is that of 20 columns. Heads are before rows.
@@ -48,4 +48,55 @@ func.func @others(%a: !a, %b: !b, %c: !c, %l: !l) -> (!a, !b, !c) {
   %db = attn.attention_grad wrt(v) ins(%b, %b, %b, %b, %l, %b : !b, !b, !b, !b, !l, !b) outs(%b : !b)
   %dc = attn.attention_grad wrt(v) ins(%c, %c, %c, %c, %l, %c : !c, !c, !c, !c, !l, !c) outs(%c : !c)
   return %da, %db, %dc : !a, !b, !c
+}
+
+// -----
+
+// Forward: of o the first columns are left, and what else it gives as it is.
+// Tensors whose columns are enough are left alone.
+
+// CHECK-LABEL: func.func @forward(
+// CHECK-SAME: %[[Q:[^ ]*]]: tensor<1x?x2x64xf16>, %[[V:[^ ]*]]: tensor<1x?x2x5xf16>
+// CHECK: %[[V8:.*]] = tensor.insert_slice %[[V]] into %{{.*}}[0, 0, 0, 0] [1, %{{.*}}, 2, 5] [1, 1, 1, 1]
+// CHECK: %[[INIT:.*]] = tensor.empty(%{{.*}}) : tensor<1x?x2x8xf16>
+// CHECK: %[[O:.*]], %[[L:.*]] = attn.attention scale 1.250000e-01 layout(bshd)
+// CHECK-NEXT: ins(%[[Q]], %[[Q]], %[[V8]] :
+// CHECK-NEXT: outs(%[[INIT]], %{{.*}} : tensor<1x?x2x8xf16>, tensor<1x?x2xf32>)
+// CHECK: %[[OWN:.*]] = tensor.extract_slice %[[O]][0, 0, 0, 0] [1, %{{.*}}, 2, 5] [1, 1, 1, 1]
+// CHECK: return %[[OWN]], %[[L]]
+!q = tensor<1x?x2x64xf16>
+!v = tensor<1x?x2x5xf16>
+!l = tensor<1x?x2xf32>
+func.func @forward(%q: !q, %v: !v, %n: index) -> (!v, !l) {
+  %init = tensor.empty(%n) : !v
+  %linit = tensor.empty(%n) : !l
+  %o, %l = attn.attention layout(bshd) ins(%q, %q, %v : !q, !q, !v) outs(%init, %linit : !v, !l)
+  return %o, %l : !v, !l
+}
+
+// -----
+
+// Not what has a warp for each query, by its schedule.
+
+// CHECK-LABEL: func.func @rows(
+// CHECK-NOT: tensor.insert_slice
+!t = tensor<1x2x?x20xbf16>
+func.func @rows(%q: !t) -> !t {
+  %o = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 32> ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+  return %o : !t
+}
+
+// -----
+
+// Nor where the target has no instructions for tiles.
+
+// CHECK-LABEL: func.func @target(
+// CHECK-NOT: tensor.insert_slice
+!t = tensor<1x2x?x20xbf16>
+module attributes {attn.target = #attn.target<"sm_old", sms = 1, sm_shared = 233472, cta_shared = 232448, reserved_shared = 1024,
+    sm_registers = 65536, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = false, tma = true>} {
+  func.func @target(%q: !t) -> !t {
+    %o = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+    return %o : !t
+  }
 }
