@@ -285,8 +285,10 @@ Outcome Case::run(const CompileOptions &options, std::string &other) {
   // One for results is none for gradients, nor for another attention.
   if (const auto &code = kernel->package().program;
       code && !checkOptions.gradients && program.attentions.size() == 1) {
-    const auto &variants = code->launches.front().variants;
-    other = variants[program.seed % variants.size()].schedule;
+    // Copies in front of the attention and behind it have none.
+    for (const auto &launch : code->launches)
+      if (launch.variants.front().schedule != "elements")
+        other = launch.variants[program.seed % launch.variants.size()].schedule;
   }
   if (checkOptions.compileOnly)
     return {};

@@ -9,13 +9,18 @@
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK: ld.acquire.gpu.global.b32 last, [$0]; setp.eq.s32 mine, last, $1; @!mine bra AGAIN;
+// CHECK: llvm.store %{{.*}} : i32, !llvm.ptr<3>
 // CHECK: mbarrier.arrive.shared::cta.b64 _, [$0];
 // CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: st.release.gpu.global.b32 [$0], $1;
 // CHECK: nvvm.setmaxregister {{ *}}increase 240
 // CHECK: scf.if
 // CHECK: nvvm.mbarrier.try_wait.parity
-// CHECK: red.global.add.v4.f32
+// The first one stores.
+// CHECK: %[[LANE:.*]] = llvm.inline_asm {{.*}} "{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }"
+// CHECK: %[[BEFORE:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[LANE]]
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[BEFORE]], %c0_i32
+// CHECK: "@$5 st.global.v4.f32 [$0], {$1,$2,$3,$4}; @!$5 red.global.add.v4.f32 [$0], {$1,$2,$3,$4};", "l,f,f,f,f,b" {{.*}}, %[[FIRST]] :
 // CHECK: red.global.add.v4.f32
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$1 mbarrier.arrive.shared::cta.b64 _, [$0];

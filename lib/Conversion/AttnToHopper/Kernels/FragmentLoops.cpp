@@ -53,7 +53,8 @@ public:
 private:
   LogicalResult match();
   Piece emitPiece(Value number);
-  Value readAt(Value first, int64_t offset, int64_t count);
+  SmallVector<Value> readAt(Value first, int64_t number, int64_t step,
+                            int64_t count);
   SmallVector<Value> join(ArrayRef<Value> vectors);
   FailureOr<Piece::Elements> get(Piece &piece, Value vector);
   FailureOr<Piece::Elements> compute(Piece &piece, Value vector);
@@ -71,8 +72,8 @@ private:
   bool rowsAreM = false;
   int64_t numN = 0, numRows = 0, numColumns = 0;
   Value firstRow;
-  /// The buffer, and where the block is in it.
-  Value buffer;
+  /// The buffer, and where the block is in it, and whether it is, or null.
+  Value buffer, isThere;
   SmallVector<Value> block;
 };
 } // namespace
@@ -98,22 +99,33 @@ LogicalResult FragmentIteration::match() {
   int64_t rows = getDim(0), columns = getDim(1);
   rowsAreM = order && rows == order.getM();
   VectorType vector = read.getVectorType();
+  auto mask = read.getMask()
+                  ? read.getMask().getDefiningOp<vector::BroadcastOp>()
+                  : vector::BroadcastOp();
   int64_t unit = rowsAreM ? kWarpRows : kColumns;
   int64_t columnUnit = rowsAreM ? kColumns : kWarpRows;
-  bool isMatch = order && operand && vector.getElementType().isF32() &&
-                 !read.hasOutOfBoundsDim() && !read.getMask() &&
-                 (rowsAreM ? columns == order.getN()
-                           : rows == order.getN() && columns == order.getM()) &&
-                 matchPattern(read.getIndices()[columns], m_Zero()) &&
-                 vector.getDimSize(1) % columnUnit == 0 &&
-                 vector.getDimSize(0) % unit == 0 &&
-                 type.getDimSize(rows) % vector.getDimSize(0) == 0;
+  bool isMatch =
+      order && operand && vector.getElementType().isF32() &&
+      !read.hasOutOfBoundsDim() &&
+      (!read.getMask() || (mask && !isa<VectorType>(mask.getSourceType()))) &&
+      (rowsAreM ? columns == order.getN()
+                : rows == order.getN() && columns == order.getM()) &&
+      matchPattern(read.getIndices()[columns], m_Zero()) &&
+      vector.getDimSize(1) % columnUnit == 0 &&
+      vector.getDimSize(0) % unit == 0 &&
+      type.getDimSize(rows) % vector.getDimSize(0) == 0;
   if (!isMatch)
     return read.emitError("expects rows of a tile to be read from a buffer in "
                           "the order of fragments, from their first column "
                           "on, multiples of ")
-           << unit << " rows and of " << columnUnit << " columns"
-           << otherTarget;
+           << unit << " rows and of " << columnUnit
+           << " columns, all of them or none" << otherTarget;
+  if (mask) {
+    FailureOr<Value> condition = values.getScalar(mask.getSource());
+    if (failed(condition))
+      return failure();
+    isThere = *condition;
+  }
   int64_t numM = type.getDimSize(order.getM());
   numN = type.getDimSize(order.getN());
   numRows = vector.getDimSize(0);
@@ -134,19 +146,38 @@ LogicalResult FragmentIteration::match() {
   return success();
 }
 
-/// So many floats of the block.
-Value FragmentIteration::readAt(Value first, int64_t offset, int64_t count) {
+/// Vectors of so many floats of the block, each a step behind the one before;
+/// zeros if the block is not there.
+SmallVector<Value> FragmentIteration::readAt(Value first, int64_t number,
+                                             int64_t step, int64_t count) {
   auto type = VectorType::get({count}, builder.getF32Type());
-  SmallVector<Value> at = block;
-  at.push_back(arith::AddIOp::create(
-      builder, loc, hopper::PositionOp::create(builder, loc, first),
-      arith::ConstantIndexOp::create(builder, loc, offset)));
-  Value padding =
-      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
-  return vector::TransferReadOp::create(
-      builder, loc, type, buffer, at, padding,
-      AffineMap::getMinorIdentityMap(block.size() + 1, 1, builder.getContext()),
-      ArrayRef<bool>{true});
+  auto emitReads = [&](OpBuilder &b, Location loc) {
+    SmallVector<Value> vectors;
+    Value padding = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+    Value start = hopper::PositionOp::create(b, loc, first);
+    for (int64_t offset = 0; offset < number * step; offset += step) {
+      SmallVector<Value> at = block;
+      at.push_back(arith::AddIOp::create(
+          b, loc, start, arith::ConstantIndexOp::create(b, loc, offset)));
+      vectors.push_back(vector::TransferReadOp::create(
+          b, loc, type, buffer, at, padding,
+          AffineMap::getMinorIdentityMap(at.size(), 1, b.getContext()),
+          ArrayRef<bool>{true}));
+    }
+    return vectors;
+  };
+  if (!isThere)
+    return emitReads(builder, loc);
+  auto choice = scf::IfOp::create(
+      builder, loc, isThere,
+      [&](OpBuilder &b, Location loc) {
+        scf::YieldOp::create(b, loc, emitReads(b, loc));
+      },
+      [&](OpBuilder &b, Location loc) {
+        Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+        scf::YieldOp::create(b, loc, SmallVector<Value>(number, zeros));
+      });
+  return llvm::to_vector_of<Value>(choice.getResults());
 }
 
 /// Half as many vectors, each of two that follow each other.
@@ -182,9 +213,9 @@ Piece FragmentIteration::emitPiece(Value number) {
     piece.nextRow = kWarpRows / 2;
     piece.column = ints.mul(columns, kColumns);
     piece.numColumns = kColumns;
-    Value all = readAt(
-        ints.add(getWarp(warpRows, columns), ints.mul(lane, 4 * kThreadFloats)),
-        0, 4 * kThreadFloats);
+    Value first =
+        ints.add(getWarp(warpRows, columns), ints.mul(lane, 4 * kThreadFloats));
+    Value all = readAt(first, 1, 4 * kThreadFloats, 4 * kThreadFloats)[0];
     for (int64_t r : {0, 1})
       for (int64_t column = 0; column < kColumns; ++column)
         order[r].push_back(column / 2 * kThreadFloats + 2 * r + column % 2);
@@ -203,9 +234,8 @@ Piece FragmentIteration::emitPiece(Value number) {
   Value first =
       ints.add(getWarp(warpRows, columns), ints.mul(quad, kThreadFloats));
   // Of 4 floats, the first two are of i, the others of i + 8.
-  SmallVector<Value> lanes;
-  for (int64_t lane = 0; lane < kWarpRows / 2; ++lane)
-    lanes.push_back(readAt(first, lane * 4 * kThreadFloats, kThreadFloats));
+  SmallVector<Value> lanes =
+      readAt(first, kWarpRows / 2, 4 * kThreadFloats, kThreadFloats);
   for (; lanes.size() > 2; lanes = join(lanes))
     ;
   for (int64_t p : {0, 1})

@@ -30,7 +30,7 @@ void SharedLayout::placeBarriers(SharedTile &tile, int64_t count) {
 }
 
 /// Two barriers for each replica that takes turns, at which a thread arrives,
-/// and the warps of the replica.
+/// and the warps of the replica, and the number of who had a turn before.
 void SharedLayout::layOutTurns(hopper::WarpSpecializeOp specialize,
                                Value turns) {
   SharedTile &tile = tiles[turns];
@@ -39,7 +39,10 @@ void SharedLayout::layOutTurns(hopper::WarpSpecializeOp specialize,
       hopper::PartitionAttr one =
           specialize.getPartition(*specialize.findPartition(user));
       tile.emptyArrivals = one.getWarpsOfReplica();
-      return placeBarriers(tile, one.getReplicas());
+      placeBarriers(tile, one.getReplicas());
+      tile.payload = numBarrierBytes;
+      numBarrierBytes += llvm::alignTo(4 * one.getReplicas(), 8);
+      return;
     }
 }
 

@@ -110,6 +110,16 @@ Value mlir::attn::getPayload(ThreadBuilder &b, const SharedTile &tile,
   return stage ? b.offsetPointer(first, b.shl(stage, 2)) : first;
 }
 
+Value mlir::attn::loadForWarp(ThreadBuilder &b, Value pointer) {
+  Type type = b.getI32Type();
+  if (b.thread.partition.getThreads() == 1)
+    return LLVM::LoadOp::create(b, type, pointer);
+  Value own = b.asmOp("{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }",
+                      "=&r,r,b", {pointer, b.thread.isLane0}, type)
+                  .front();
+  return b.broadcast(own);
+}
+
 void mlir::attn::emitArrive(ThreadBuilder &b, Value barrier) {
   b.asmOp("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier, {});
 }

@@ -7,19 +7,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// A number in shared memory that all threads of a warp need. One of them reads
-/// it, the one that arrives later: so nobody has to know that the others were
-/// done with it.
-static Value loadForWarp(ThreadBuilder &b, Value pointer) {
-  Type type = b.getI32Type();
-  if (b.thread.partition.getThreads() == 1)
-    return LLVM::LoadOp::create(b, type, pointer);
-  Value own = b.asmOp("{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }",
-                      "=&r,r,b", {pointer, b.thread.isLane0}, type)
-                  .front();
-  return b.broadcast(own);
-}
-
 static Results lowerGet(hopper::GetOp op, Operands<hopper::GetOp> in,
                         ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();

@@ -7,21 +7,39 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Adds floats to as many that follow each other in memory.
-static void emitReduction(ThreadBuilder &b, Value address,
-                          ArrayRef<Value> elements) {
-  std::string text = "red.global.add", list, constraints = "l";
+namespace {
+/// Adds to memory, or stores where that is the first of all additions.
+struct Reduction {
+  ThreadBuilder &b;
+  /// Null where there is no first one.
+  Value isFirst;
+
+  /// For floats that follow each other.
+  void emit(Value address, ArrayRef<Value> elements) const;
+};
+} // namespace
+
+void Reduction::emit(Value address, ArrayRef<Value> elements) const {
+  std::string list, constraints = "l";
   for (size_t number = 1; number <= elements.size(); ++number) {
     list += (number == 1 ? "$" : ",$") + std::to_string(number);
     constraints += ",f";
   }
-  if (elements.size() == 1)
-    text += ".f32 [$0], " + list + ";";
-  else
-    text +=
-        ".v" + std::to_string(elements.size()) + ".f32 [$0], {" + list + "};";
+  std::string type = ".f32";
+  if (elements.size() > 1) {
+    type = ".v" + std::to_string(elements.size()) + type;
+    list = "{" + list + "}";
+  }
+  std::string to = type + " [$0], " + list + ";";
   SmallVector<Value> operands = {address};
   llvm::append_range(operands, elements);
+  std::string text = "red.global.add" + to;
+  if (isFirst) {
+    std::string first = "$" + std::to_string(operands.size());
+    text = "@" + first + " st.global" + to + " @!" + first + " " + text;
+    constraints += ",b";
+    operands.push_back(isFirst);
+  }
   b.asmOp(text, constraints, operands, {});
 }
 
@@ -29,7 +47,8 @@ static void emitReduction(ThreadBuilder &b, Value address,
 /// follow each other.
 static void emitReduceFragment(hopper::ReduceAddOp op,
                                Operands<hopper::ReduceAddOp> in,
-                               ThreadBuilder &b) {
+                               const Reduction &reduction) {
+  ThreadBuilder &b = reduction.b;
   constexpr int64_t numElements = 4, bytes = 4;
   SmallVector<IndexElement> position = b.getPosition(in.getIndices());
   position.push_back({b.mul(b.thread.inGroup, numElements), 0});
@@ -37,8 +56,7 @@ static void emitReduceFragment(hopper::ReduceAddOp op,
       b.getBuffer(op.getMemref().getType(), in.getMemref()), position, bytes);
   Elements list(in.getVector());
   for (size_t first = 0; first < list.size(); first += numElements)
-    emitReduction(
-        b,
+    reduction.emit(
         b.offsetPointer(base, b.i32(static_cast<int64_t>(first) * bytes * 4 *
                                     hopper::kWarpThreads)),
         ArrayRef(list).slice(first, numElements));
@@ -48,7 +66,9 @@ static void emitReduceFragment(hopper::ReduceAddOp op,
 /// four at a time, every other thread gives its neighbour what it has of the
 /// first row for what that one has of the second.
 static void emitReduceRows(hopper::ReduceAddOp op,
-                           Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
+                           Operands<hopper::ReduceAddOp> in,
+                           const Reduction &reduction) {
+  ThreadBuilder &b = reduction.b;
   BufferParameter buffer =
       b.getBuffer(op.getMemref().getType(), in.getMemref());
   unsigned m = *op.getM(), n = *op.getN();
@@ -84,8 +104,8 @@ static void emitReduceRows(hopper::ReduceAddOp op,
         position[m] = {atM, 0};
         position[n] = {atN, column};
         emitIf(isBelow(b.addOffset(atN, column), in.getEndN()), [&] {
-          emitReduction(b, b.getAddress(buffer, position, /*bytes=*/4),
-                        groups[number]);
+          reduction.emit(b.getAddress(buffer, position, /*bytes=*/4),
+                         groups[number]);
         });
       }
     });
@@ -125,10 +145,12 @@ static void lowerReduceAdd(hopper::ReduceAddOp op,
   auto emit = [&] {
     if (op.takesTurn())
       emitTakeTurn(b, op.getTurns(), in.getNumber()[0]);
+    Reduction reduction{b, op.getTurns() ? emitIsFirstTurn(b, op.getTurns())
+                                         : Value()};
     if (op.isFragment())
-      emitReduceFragment(op, in, b);
+      emitReduceFragment(op, in, reduction);
     else
-      emitReduceRows(op, in, b);
+      emitReduceRows(op, in, reduction);
     if (op.givesTurnBack())
       emitGiveTurnBack(b, op.getTurns());
   };

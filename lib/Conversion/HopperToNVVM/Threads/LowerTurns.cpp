@@ -4,6 +4,7 @@
 // turn has come, and the one that is empty when its warps have added. They
 // order what CTAs add: a number that is seen was written behind all that was
 // added before it, and the barriers hand that on, to the replica and from it.
+// The number lies beside the barriers, as a replica without one before stores.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,14 @@ void mlir::attn::emitTakeTurn(ThreadBuilder &b, Value turns, Value number) {
   emitWait(b, b.kernel.shared.get(turns).fullBarrier, number);
 }
 
+static Value getPlaceBefore(ThreadBuilder &b, Value turns) {
+  return getPayload(b, b.kernel.shared.get(turns), b.thread.warpgroup);
+}
+
+Value mlir::attn::emitIsFirstTurn(ThreadBuilder &b, Value turns) {
+  return b.eq(loadForWarp(b, getPlaceBefore(b, turns)), 0);
+}
+
 void mlir::attn::emitGiveTurnBack(ThreadBuilder &b, Value turns) {
   emitWarpSync(b);
   emitWarpArrive(b, getBarrier(b, b.kernel.shared.get(turns).emptyBarrier,
@@ -39,10 +48,12 @@ static Value getCounter(OpT op, Operands<OpT> in, ThreadBuilder &b) {
 
 static void lowerHoldTurn(HoldTurnOp op, Operands<HoldTurnOp> in,
                           ThreadBuilder &b) {
+  Value after = b.toInt(in.getAfter(), 32);
   b.asmOp("{ .reg .pred mine; .reg .b32 last; AGAIN: "
           "ld.acquire.gpu.global.b32 last, [$0]; "
           "setp.eq.s32 mine, last, $1; @!mine bra AGAIN; }",
-          "l,r", {getCounter(op, in, b), b.toInt(in.getAfter(), 32)}, {});
+          "l,r", {getCounter(op, in, b), after}, {});
+  LLVM::StoreOp::create(b, after, getPlaceBefore(b, op.getTurns()));
   emitArrive(b, getBarrier(b, b.kernel.shared.get(op.getTurns()).fullBarrier,
                            b.thread.warpgroup));
 }

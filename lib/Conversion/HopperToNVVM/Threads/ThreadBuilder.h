@@ -114,7 +114,7 @@ struct SharedTile {
   int64_t offset = 0;
   int64_t bytes = 0;
   // Of a channel, the barriers of the first stage, and its payload; of turns,
-  // the barriers of the first replica. There are so many of each of the two.
+  // those of the first replica. There are so many barriers of each of the two.
   int64_t fullBarrier = 0, emptyBarrier = 0, numBarriers = 0, payload = 0;
   /// How many arrivals make a tile full, and free.
   int64_t fullArrivals = 1, emptyArrivals = 1;

@@ -355,7 +355,8 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
 
     Workers that add to the same element each add once for each operation that they run. With mode `add`, they do so atomically and in any order; with `ordered`,
     one after the other, so that a second run gives the same bits: a worker waits until `counters` holds the number `after`, adds, and then writes its own number there.
-    So workers that add to the same elements have one counter, which is 0 before the first of them, and numbers from 1 on; each is after the one before.
+    So workers that add to the same elements have one counter, which is 0 before the first of them, and numbers from 1 on; each is after the one before. The first one, which is after 0,
+    stores its elements: `into` holds anything before, and whose counter is still 0 in the end holds it still.
     Whoever waits has to be started after the one that it waits for.
 
     Operands:

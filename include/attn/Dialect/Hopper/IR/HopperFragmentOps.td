@@ -200,7 +200,7 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
     contiguous bytes at a time: element `4 * (128 * j + t) + 2 * r + p` is that of
     `n = 8 * j + 2 * (t mod 4) + p` and `m = 16 * (t / 32) + t mod 32 / 4 + 8 * r`, for `t` from 0 to 127. Its rows are aligned to 16 bytes.
 
-    With counters, nobody else adds at the same time, and sums are the same each time: the warpgroup waits until an element of `counters` is `after`, adds, and then
+    With counters, nobody else adds at the same time, and sums are the same each time: the warpgroup waits until an element of `counters` is `after`, adds, or stores where that is 0, and then
     writes `own` to it, as i32. `hopper-insert-turns` lets others wait and write: the warpgroup then takes turn number `number` of `turns`, adds, and gives it back.
     Of several additions in one turn, the first keeps it (`kept`), the last one gives it back, and all but the first have it without a number (`taken`).
     The condition is uniform in the warpgroup with either.

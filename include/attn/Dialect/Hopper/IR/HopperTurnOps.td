@@ -29,7 +29,7 @@ def Hopper_HoldTurnOp : Hopper_Op<"hold_turn", [MemoryEffects<[MemRead, MemWrite
   let summary = "wait until it is the turn of this CTA";
   let description = [{
     Waits until the element of `counters` is `after`, and then lets the replica with the number of this one have turn `number`. What others have added before they wrote `after` is
-    there for that replica.
+    there for that replica. Where `after` is 0 there are none, and the replica stores.
 
     Operands: `turns`, `number`, an i32; `after`, the number of the worker before; `counters`, a buffer of i32, and an index for each dimension of it.
 

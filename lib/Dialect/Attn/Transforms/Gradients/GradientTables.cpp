@@ -120,9 +120,10 @@ SharedSums QueryLoops::emitBefore() {
     shared.sums = allocate(shape, accType, [&](ArrayRef<int64_t> all) {
       return op.getScheduleAttr().getSumLayout(all, /*m=*/3, /*n=*/4);
     });
-    Value zero = createFloat(b, loc, accType, 0);
-    linalg::FillOp::create(b, loc, zero, shared.sums);
-    if (!op.getNondeterministic()) {
+    if (op.getNondeterministic()) {
+      linalg::FillOp::create(b, loc, createFloat(b, loc, accType, 0),
+                             shared.sums);
+    } else {
       ScheduleAttrInterface schedule = op.getScheduleAttr();
       int64_t parts = std::max<int64_t>(
           schedule.getTileM() / schedule.getPartitionRows(), 1);
@@ -207,7 +208,17 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
     std::swap(at[3], at[4]);
     std::swap(dims[0], dims[1]);
   }
-  Value sums = createRead(b, loc, type, shared.sums, at, dims, {true, true});
+  // Where a work tile has added to a block, each part has added to its own.
+  Value isThere;
+  if (shared.counters) {
+    Value last = memref::LoadOp::create(
+        b, loc, shared.counters, ValueRange{batch, head, tile, zero, zero});
+    Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
+    isThere =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, last, none);
+  }
+  Value sums =
+      createRead(b, loc, type, shared.sums, at, dims, {true, true}, isThere);
   double scale = op.getEffectiveScale();
   if (scale != 1)
     sums =

@@ -59,7 +59,8 @@ Value mlir::attn::contractTiles(OpBuilder &builder, Location loc, Value lhs,
 
 Value mlir::attn::createRead(OpBuilder &builder, Location loc, VectorType type,
                              Value tensor, ArrayRef<Value> indices,
-                             ArrayRef<unsigned> dims, ArrayRef<bool> inBounds) {
+                             ArrayRef<unsigned> dims, ArrayRef<bool> inBounds,
+                             Value condition) {
   SmallVector<AffineExpr> results;
   for (unsigned dim : dims)
     results.push_back(builder.getAffineDimExpr(dim));
@@ -67,8 +68,13 @@ Value mlir::attn::createRead(OpBuilder &builder, Location loc, VectorType type,
       AffineMap::get(indices.size(), 0, results, builder.getContext());
   Value padding = arith::ConstantOp::create(
       builder, loc, builder.getZeroAttr(type.getElementType()));
+  Value mask;
+  if (condition)
+    mask = vector::BroadcastOp::create(
+        builder, loc, vector::inferTransferOpMaskType(type, map), condition);
   return vector::TransferReadOp::create(builder, loc, type, tensor, indices,
-                                        padding, map, inBounds);
+                                        AffineMapAttr::get(map), padding, mask,
+                                        builder.getBoolArrayAttr(inBounds));
 }
 
 Value mlir::attn::readColumns(OpBuilder &builder, Location loc, Value tensor,

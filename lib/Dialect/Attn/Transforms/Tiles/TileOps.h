@@ -37,10 +37,11 @@ Value convertTile(OpBuilder &builder, Location loc, Value value, Type element);
 Value contractTiles(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                     Value acc, bool isTransposed);
 
-/// Reads a vector whose dimensions are `dims` of a tensor, 0 outside.
+/// Reads a vector whose dimensions are `dims` of a tensor, 0 outside, and
+/// everywhere unless `condition` holds, an i1 or null.
 Value createRead(OpBuilder &builder, Location loc, VectorType type,
                  Value tensor, ArrayRef<Value> indices, ArrayRef<unsigned> dims,
-                 ArrayRef<bool> inBounds);
+                 ArrayRef<bool> inBounds, Value condition = {});
 /// Reads rows of a [B, H, S, D] tensor as vector<D x numQueries>, 0 past the
 /// end.
 Value readColumns(OpBuilder &builder, Location loc, Value tensor, Layout layout,
