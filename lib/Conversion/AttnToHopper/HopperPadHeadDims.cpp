@@ -9,7 +9,6 @@
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
-#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
@@ -27,9 +26,7 @@ static int64_t getPadded(int64_t dim) { return llvm::alignTo(dim, 8); }
 
 /// Whether columns of zeros are all that tiles want.
 static bool needsPadding(AttentionLikeOpInterface op) {
-  return getTarget(op).getWgmma() &&
-         isa<BFloat16Type, Float16Type>(op.getQueryType().getElementType()) &&
-         !areHeadDimsSupported(op) &&
+  return haveMatrixInstructions(op) && !areHeadDimsSupported(op) &&
          isHeadDimSupported(getPadded(op.getQueryKeyDim())) &&
          isHeadDimSupported(getPadded(op.getValueDim())) &&
          !isa_and_nonnull<RowScheduleAttr>(op->getAttr("schedule"));

@@ -34,8 +34,11 @@ bool isHeadDimSupported(int64_t dim);
 /// Whether there are for both of an attention.
 bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
-/// Whether matrix instructions take the tiles of an attention: elements of 16
-/// bits, and head dimensions that are supported, on a target that has them.
+/// Whether the target has matrix instructions for the elements of an attention,
+/// those of 16 bits, whatever its head dimensions.
+bool haveMatrixInstructions(AttentionLikeOpInterface op);
+/// Whether matrix instructions take the tiles of an attention: it has them, and
+/// head dimensions that are supported.
 bool haveTiles(AttentionLikeOpInterface op);
 
 /// Whether several heads of an attention may have the same keys, as far as its

@@ -20,9 +20,13 @@ bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
          isHeadDimSupported(op.getValueDim());
 }
 
-bool mlir::attn::haveTiles(AttentionLikeOpInterface op) {
-  return getTarget(op).getWgmma() && areHeadDimsSupported(op) &&
+bool mlir::attn::haveMatrixInstructions(AttentionLikeOpInterface op) {
+  return getTarget(op).getWgmma() &&
          isa<BFloat16Type, Float16Type>(op.getQueryType().getElementType());
+}
+
+bool mlir::attn::haveTiles(AttentionLikeOpInterface op) {
+  return haveMatrixInstructions(op) && areHeadDimsSupported(op);
 }
 
 /// Whether a value is a number of a call, for all scores.
