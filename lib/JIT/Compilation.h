@@ -72,6 +72,7 @@ private:
                               DiagnosticCollector &diagnostics,
                               PassTracker &tracker);
   llvm::Expected<KernelPackage> compileLaunch(mlir::ModuleOp module,
+                                              const cuda::ListsInfo &lists,
                                               DiagnosticCollector &diagnostics,
                                               PassTracker &tracker);
   llvm::Expected<KernelPackage> compileForCuda(mlir::ModuleOp module,
@@ -93,8 +94,8 @@ private:
   EntryPoint entryPoint;
   /// Of a GPU.
   std::shared_ptr<const mlir::attn::ScheduleTable> schedules;
-  /// Which of several launches is compiled for a GPU, and how many there are.
-  unsigned launch = 0, numLaunches = 1;
+  /// Which of several launches is compiled for a GPU.
+  unsigned launch = 0;
   /// Whether the program is verified behind each pass, and not only behind each
   /// stage.
   bool verifiesPasses = true;

@@ -174,9 +174,10 @@ getPartNames(llvm::ArrayRef<Candidate> candidates) {
   return names;
 }
 
-/// Compiles one launch of a module, as the only one of a program.
+/// Compiles one launch of a module that has gone through the stages of the
+/// program, as the only one of a program.
 llvm::Expected<KernelPackage>
-Compilation::compileLaunch(mlir::ModuleOp module,
+Compilation::compileLaunch(mlir::ModuleOp module, const cuda::ListsInfo &lists,
                            DiagnosticCollector &diagnostics,
                            PassTracker &tracker) {
   using Kind = Candidate::Kind;
@@ -186,18 +187,13 @@ Compilation::compileLaunch(mlir::ModuleOp module,
           launch == 0 ? name.str()
                       : ("launch-" + llvm::Twine(launch) + "-" + name).str());
   };
-  // What does not depend on a schedule, once.
-  dumpPart("program");
-  if (llvm::Error error = prepare(module, options, diagnostics))
-    return error;
-  cuda::ListsInfo lists = describeLists(module);
+  // What does not depend on a schedule, once; of the first launch behind what
+  // is the same for all.
+  if (launch != 0)
+    dumpPart("program");
   auto stages = mlir::attn::getAttnToNVVMStages();
   mlir::attn::AttnToNVVMOptions pipeline;
   pipeline.launch = launch;
-  if (llvm::Error error = runStages(stages.take_front(kNumProgramStages),
-                                    pipeline, module, diagnostics, tracker))
-    return error;
-  numLaunches = getNumLaunches(module);
   std::vector<CudaForm> forms =
       getCudaForms(module, options, *schedules, launch);
   for (CudaForm &form : forms) {
@@ -411,9 +407,20 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       return makeCompileError("error: " + llvm::toString(table.takeError()));
     schedules = std::move(*table);
   }
+  // What all launches share, once.
+  if (options.dumpPart)
+    options.dumpPart("program");
+  if (llvm::Error error = prepare(module, options, diagnostics))
+    return error;
+  cuda::ListsInfo lists = describeLists(module);
+  if (llvm::Error error = runStages(
+          mlir::attn::getAttnToNVVMStages().take_front(kNumProgramStages),
+          mlir::attn::AttnToNVVMOptions(), module, diagnostics, tracker))
+    return error;
+  unsigned numLaunches = getNumLaunches(module);
   auto compileNext = [&] {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-    return compileLaunch(*copy, diagnostics, tracker);
+    return compileLaunch(*copy, lists, diagnostics, tracker);
   };
   llvm::Expected<KernelPackage> package = compileNext();
   while (package && ++launch < numLaunches) {
