@@ -19,7 +19,8 @@
 // RUN: %{ranges} --schedule '#hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 232>' | FileCheck %s
 // RUN: %{run} --entry=ranges '--arg=a=randint(-2147483648,2147483647):300' '--arg=e=randint(-2147483648,2147483647):300' '--arg=c=randint(-9,300):300' '--arg=f=randint(0,2147483647):300' | FileCheck %s
 
-// DEFINE: %{strided} = %{run} --entry=strided --arg=w=50
+// DEFINE: %{small} = %python %S/Inputs/run_kernel.py %s --arg=q=randn:1x1x130x64 --arg=k=randn:1x1x270x64
+// DEFINE: %{strided} = %{small} --entry=strided --arg=w=50
 // RUN: %{strided} --arg=d=1 | FileCheck %s
 // RUN: %{strided} --arg=d=4 | FileCheck %s
 // RUN: %{strided} --arg=d=-7 --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
@@ -39,7 +40,6 @@
 // RUN: attn-run %s --entry=blocks --target=cuda --emit=ptx | FileCheck %s --check-prefix=BLOCKS
 // BLOCKS-COUNT-7: vote.sync.ballot.b32
 // BLOCKS-NOT:     rem.u32
-// DEFINE: %{small} = %python %S/Inputs/run_kernel.py %s --arg=q=randn:1x1x130x64 --arg=k=randn:1x1x270x64
 // DEFINE: %{blocks} = %{small} --entry=blocks
 // RUN: %{blocks} --arg=n=1 --arg=w=0 | FileCheck %s
 // RUN: %{blocks} --arg=n=5 --arg=w=3 | FileCheck %s
