@@ -24,6 +24,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
   pm.addPass(createAttnHopperPadHeadDimsPass());
+  pm.addPass(createAttnHopperExpandGradientsPass());
   // Attentions that are the same are one launch.
   pm.addPass(createCSEPass());
   pm.addPass(createAttnJoinProductsPass());

@@ -100,6 +100,43 @@ def test_results_and_gradients(seed, name, dtype):
         _assert_rule(a, b, c)
 
 
+@pytest.mark.parametrize("dtype, dim", [(torch.float32, 64), (torch.bfloat16, 320)])
+@pytest.mark.parametrize("name", ["alibi", "softcap window", "rows without a key"])
+def test_gradients_without_tiles(seed, name, dtype, dim):
+    score_mod, mask_mod = _variants()[name]
+    tensors = _qkv(seed, dtype, dim=dim, grad=True)
+    mask = ours.create_block_mask(mask_mod, None, None, 300, 333)
+    out = ours.flex_attention(*tensors, score_mod, mask, enable_gqa=True)
+    wide = [x.detach().double().requires_grad_() for x in tensors]
+    exact = _eager(*wide, score_mod, mask_mod, torch.float64)[0]
+    weight = torch.randn_like(out)
+    got = torch.autograd.grad((out * weight).sum(), tensors)
+    expected = torch.autograd.grad((exact * weight).sum(), wide)
+    near = 1e-4 if dtype == torch.float32 else 2e-2
+    for x, y in zip(got, expected):
+        torch.testing.assert_close(x.double(), y, rtol=near, atol=near)
+
+
+def test_gradients_of_a_table_without_tiles(seed):
+    tensors = _qkv(seed, torch.float32, lengths=(100, 120), grad=True)
+    tensors.append(torch.randn(4, 32, device="cuda", requires_grad=True))
+
+    def call(attention, q, k, v, table):
+        def score_mod(s, b, h, i, j):
+            return s + table[h, torch.clamp(i - j + 16, 0, 31)]
+
+        return attention(q, k, v, score_mod)
+
+    out = call(lambda *x: ours.flex_attention(*x, enable_gqa=True), *tensors)
+    wide = [x.detach().double().requires_grad_() for x in tensors]
+    exact = call(lambda *x: _eager(*x, wide=torch.float64)[0], *wide)
+    weight = torch.randn_like(out)
+    got = torch.autograd.grad((out * weight).sum(), tensors)
+    expected = torch.autograd.grad((exact * weight).sum(), wide)
+    for x, y in zip(got, expected):
+        torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-4)
+
+
 def test_lists_of_blocks(seed):
     """A BlockMask of PyTorch counts by its lists."""
     from torch.nn.attention.flex_attention import create_block_mask

@@ -126,8 +126,9 @@ static void splitSums(linalg::LinalgOp op) {
 }
 
 /// The tensors that have to be in memory, in the order of the program: what
-/// attentions read and what the function returns, sums, and what several of
-/// these are computed of, unless it is as quickly computed as read.
+/// attentions read and what the function returns or takes a number of, sums,
+/// and what several of these are computed of, unless it is as quickly computed
+/// as read.
 static SmallVector<Value> findRoots(Block &block) {
   DenseSet<Value> needed;
   for (Operation &op : block) {
@@ -135,6 +136,8 @@ static SmallVector<Value> findRoots(Block &block) {
       auto style = cast<DestinationStyleOpInterface>(op);
       for (OpOperand *operand : style.getDpsInputOperands())
         needed.insert(skipCasts(operand->get()));
+    } else if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+      needed.insert(skipCasts(extract.getTensor()));
     } else if (op.hasTrait<OpTrait::ReturnLike>()) {
       for (Value operand : op.getOperands())
         needed.insert(skipCasts(operand));

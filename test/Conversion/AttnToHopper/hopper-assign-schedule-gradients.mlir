@@ -59,7 +59,7 @@ func.func @shared(%x: !q, %k: !k, %l: !l) -> !k {
 !t = tensor<2x4x?x64xf32>
 !l = tensor<2x4x?xf32>
 func.func @f32(%x: !t, %l: !l) -> !t {
-  // expected-error @below {{expects elements of 16 bits and head dimensions up to 256 for gradients on a GPU}}
+  // expected-error @below {{expects elements of bf16 or f16, or of f32 without a schedule of tiles, for gradients on a GPU}}
   %d = attn.attention_grad wrt(v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t)
   return %d : !t
 }

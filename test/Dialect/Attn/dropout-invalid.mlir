@@ -26,15 +26,19 @@ func.func @shapes(%seed: i64, %i: vector<4xindex>, %j: vector<8xindex>) -> vecto
 // -----
 
 !q = tensor<1x2x8x16xf32>
-func.func @depends(%q: !q, %init: !q) -> !q {
-  // expected-error@+1 {{expects the weight that the score region yields not to depend on the score}}
-  %o = attn.attention ins(%q, %q, %q : !q, !q, !q) outs(%init : !q)
+!l = tensor<1x2x8xf32>
+func.func @depends(%q: !q, %l: !l, %init: !q) -> !q {
+  // expected-error@+1 {{expects the weight that the score region yields not to depend on the score, as it has no gradient}}
+  %d = attn.attention_grad wrt(v) ins(%q, %q, %q, %q, %l, %q : !q, !q, !q, !q, !l, !q) outs(%init : !q)
       score(%s, %b, %h, %i, %j) {
         // expected-note@+1 {{computed here}}
         %w = math.exp %s : f32
         attn.yield %s, %w : f32, f32
       }
-  return %o : !q
+      adjoint(%s, %ds, %b, %h, %i, %j) {
+        attn.yield %ds : f32
+      }
+  return %d : !q
 }
 
 // -----

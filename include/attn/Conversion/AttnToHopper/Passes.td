@@ -46,6 +46,46 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
+def AttnHopperExpandGradientsPass : Pass<"attn-hopper-expand-gradients", "::mlir::ModuleOp"> {
+  let summary = "gradients without tiles become attentions";
+  let description = [{
+    A gradient that matrix instructions do not compute, of f32, of a head dimension above 256, or on a target without wgmma, becomes attentions, which have kernels for all of these: one for each of `dq`, `dk` and `dv`
+    that is wanted. What a probability is multiplied by in a gradient is the weight of the pair, the second value that a score yields:
+
+    ```
+    dq[i] = sum_j softmax(s[i, :])[j] c[i, j] k[j]                       c = scale * adjoint(w dp - delta)
+    dk[j] = exp(l[j]) sum_i softmax((s - lse)[:, j])[i] c[i, j] q[i]     l[j] = ln sum_i exp(s[i, j] - lse[i])
+    dv[j] = exp(l[j]) sum_i softmax((s - lse)[:, j])[i] w[i, j] do[i]
+    ```
+
+    Attentions for `dk` and `dv` have the keys as queries, for each query head, so that their results, in f32, are summed over the heads and batches that share a key. Lists of blocks become bits for them. All sums are in one order.
+    An element of the gradient of a capture is a sum over the pairs that its indices may belong to: with this position where an index is `b`, `h`, `i` or `j`, and else all, for which the index function is evaluated.
+    Gradients of f64 are left alone, and an error of `attn-hopper-assign-schedule`.
+
+    Before:
+
+    ```mlir
+    %dq = attn.attention_grad wrt(q) ins(%q, %k, %v, %o, %lse, %do : ...) outs(%init : tensor<1x2x?x64xf32>)
+    ```
+
+    After:
+
+    ```mlir
+    %delta = linalg.generic ... ins(%do, %o : ...)
+    %dq = attn.attention ins(%q, %k, %k : ...) captures(%lse, %delta, %do, %v : ...) outs(%init : tensor<1x2x?x64xf32>)
+        score(%s, %b, %h, %i, %j, %ls, %de, %d, %vs) {
+          %dp = scf.for %e = %c0 to %c64 step %c1 iter_args(%sum = %zero) -> f32 { ... }
+          %delta = tensor.extract %de[%b, %h, %i] : tensor<1x2x?xf32>
+          %ds = arith.subf %dp, %delta : f32
+          %c = arith.mulf %ds, %scale : f32
+          ...
+          attn.yield %s, %weight : f32, f32
+        }
+    ```
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def AttnHopperPadHeadDimsPass : Pass<"attn-hopper-pad-head-dims", "::mlir::ModuleOp"> {
   let summary = "head dimensions that are multiples of 8";
   let description = [{

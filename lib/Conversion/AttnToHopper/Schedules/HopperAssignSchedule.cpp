@@ -135,9 +135,8 @@ struct AttnHopperAssignSchedule
         return WalkResult::interrupt();
       }
       if (isa<AttentionGradOp>(op) && !haveTiles(op)) {
-        op.emitError(
-            "expects elements of 16 bits and head dimensions up to 256 for "
-            "gradients on a GPU")
+        op.emitError("expects elements of bf16 or f16, or of f32 without a "
+                     "schedule of tiles, for gradients on a GPU")
             << otherTarget;
         return WalkResult::interrupt();
       }

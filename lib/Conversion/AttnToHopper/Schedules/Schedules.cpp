@@ -266,6 +266,12 @@ RowScheduleAttr mlir::attn::getRowSchedule(AttentionLikeOpInterface op) {
   int64_t bytes = op.getQueryType().getElementTypeBitWidth() / 8;
   int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
   int64_t lanes = llvm::PowerOf2Ceil(llvm::divideCeil(dim * bytes, 16));
-  return RowScheduleAttr::get(op.getContext(), /*rows=*/4, /*tileN=*/32,
-                              std::min<int64_t>(lanes, 8));
+  lanes = std::min<int64_t>(lanes, 8);
+  // Registers have to suffice for the rows of a second product, too.
+  constexpr int64_t most = 48;
+  int64_t captured = getCapturedRowElements(op);
+  if (captured != 0 &&
+      op.getQueryKeyDim() + op.getValueDim() + captured > most * lanes)
+    lanes = hopper::kWarpThreads;
+  return RowScheduleAttr::get(op.getContext(), /*rows=*/4, /*tileN=*/32, lanes);
 }

@@ -11,10 +11,11 @@
 //                             whose score, and all that regions compute of it,
 //                             is in the lane with r = s
 //
-// So all loads of a step are in flight together, and what depends on a key is
-// computed once. Products are summed over the lanes of a group by rounds of
-// shuffles that halve the number of sums; the accumulator is summed over groups
-// once, at the end of the list.
+// So all loads of a step are in flight together, unless a group is all of the
+// warp: then a loop goes over the keys of a step, for rows that take too many
+// registers otherwise. What depends on a key is computed once. Products are
+// summed over the lanes of a group by rounds of shuffles that halve the number
+// of sums; the accumulator is summed over groups once, at the end of the list.
 //
 // Costs of a pair (i, j), without captures: (Dqk + Dv) * size bytes of k and v,
 // and the 4 or 8 bytes of its column, from the L2 cache, as k and v of a head
@@ -93,13 +94,19 @@ private:
                              const GatheredRows &rows);
   LogicalResult emitValues(vector::ContractionOp op, const GatheredRows &rows);
   LogicalResult loadQuery(vector::ContractionOp op);
-  /// What this lane has of the row of key `substep` of its group, in f32.
-  Columns loadRow(const GatheredRows &rows, int64_t substep);
+  /// What this lane has of the row of a key, in f32.
+  Columns loadRow(const GatheredRows &rows, Value key);
   /// The same of any row, of which `pointer` is this lane's first element.
   Columns loadColumns(const GatheredRows &rows, Value pointer, Value condition);
   /// 16 bytes of global memory, or 0, as f32.
   Columns loadChunk(Value pointer, Value condition, Type element);
+  Value getOwnKey(const GatheredRows &rows);
   ArrayRef<Value> getKeys(const GatheredRows &rows);
+  /// Whether a loop goes over the keys of a step: where a warp is one group.
+  bool hasKeyLoops() const { return lanes == hopper::kWarpThreads; }
+  SmallVector<Value> emitEachKey(
+      ValueRange inits,
+      function_ref<SmallVector<Value>(Value number, ValueRange carried)> body);
   Value getColumnOffset(int64_t chunk, int64_t numElements);
   Value isInColumns(int64_t chunk, int64_t numElements, int64_t numColumns);
   Value isInRow(int64_t chunk, int64_t numElements, int64_t number,

@@ -174,12 +174,17 @@ RowKernel::getRows(vector::ContractionOp op) {
   return rows;
 }
 
+/// The position of the key that this lane has, or -1.
+Value RowKernel::getOwnKey(const GatheredRows &rows) {
+  Value own = b.trunc32(toI64(mapping.lookup(rows.rows)));
+  return b.select(mapping.lookup(rows.mask), own, b.i32(-1));
+}
+
 ArrayRef<Value> RowKernel::getKeys(const GatheredRows &rows) {
   SmallVector<Value> &keys = stepKeys[{rows.rows, rows.mask}];
   if (!keys.empty())
     return keys;
-  Value own = b.trunc32(toI64(mapping.lookup(rows.rows)));
-  own = b.select(mapping.lookup(rows.mask), own, b.i32(-1));
+  Value own = getOwnKey(rows);
   Value first = b.sub(lane, laneInGroup);
   for (int64_t substep = 0; substep < lanes; ++substep)
     keys.push_back(shuffle(own, b.add(first, substep),
@@ -187,9 +192,7 @@ ArrayRef<Value> RowKernel::getKeys(const GatheredRows &rows) {
   return keys;
 }
 
-RowKernel::Columns RowKernel::loadRow(const GatheredRows &rows,
-                                      int64_t substep) {
-  Value key = getKeys(rows)[substep];
+RowKernel::Columns RowKernel::loadRow(const GatheredRows &rows, Value key) {
   Value exists = b.sge(key, 0);
   int64_t bytes = rows.elementType.getIntOrFloatBitWidth() / 8;
   auto type =
@@ -228,22 +231,50 @@ LogicalResult RowKernel::loadQuery(vector::ContractionOp op) {
     position.push_back(toI64(mapping.lookup(index)));
   position[row.columnDim] =
       b.zext64(getColumnOffset(0, getNumElements(row.elementType)));
+  Value exists = b.i1(true);
+  if (Value mask = read.getMask())
+    exists = mapping.lookup(mask);
   columns[op.getRhs()] =
-      loadColumns(row, getAddress(row.argument, position), b.i1(true));
+      loadColumns(row, getAddress(row.argument, position), exists);
   return success();
+}
+
+/// A loop over the keys of a step, of each of which all lanes have a part.
+SmallVector<Value> RowKernel::emitEachKey(
+    ValueRange inits,
+    function_ref<SmallVector<Value>(Value number, ValueRange carried)> body) {
+  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(lanes), b.i32(1), inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b,
+                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return loop.getResults();
 }
 
 LogicalResult RowKernel::emitProducts(vector::ContractionOp op,
                                       const GatheredRows &rows) {
   const Columns query = columns.lookup(op.getRhs());
-  SmallVector<Value> sums;
-  for (int64_t substep = 0; substep < lanes; ++substep) {
+  auto multiply = [&](Value key) {
     Value sum;
-    for (auto [q, k] : llvm::zip_equal(query, loadRow(rows, substep)))
+    for (auto [q, k] : llvm::zip_equal(query, loadRow(rows, key)))
       sum = sum ? LLVM::FMAOp::create(b, b.getF32Type(), q, k, sum).getResult()
                 : b.mul(q, k);
-    sums.push_back(sum);
+    return sum;
+  };
+  if (hasKeyLoops()) {
+    Value own = getOwnKey(rows);
+    auto body = [&](Value number, ValueRange carried) -> SmallVector<Value> {
+      Value sum = multiply(shuffle(own, number, /*isXor=*/false));
+      for (int64_t distance = lanes / 2; distance >= 1; distance /= 2)
+        sum = b.add(sum, shuffleXor(sum, distance));
+      return {b.select(b.eq(number, lane), sum, carried[0])};
+    };
+    mapping.map(op.getResult(), emitEachKey(b.f32(0), body)[0]);
+    return success();
   }
+  SmallVector<Value> sums;
+  for (int64_t substep = 0; substep < lanes; ++substep)
+    sums.push_back(multiply(getKeys(rows)[substep]));
   // In each round, lanes that differ in one bit each keep one half of the sums.
   for (int64_t distance = lanes / 2; distance >= 1; distance /= 2) {
     Value bit = b.andI(lane, distance);
@@ -263,12 +294,23 @@ LogicalResult RowKernel::emitValues(vector::ContractionOp op,
                                     const GatheredRows &rows) {
   Columns acc = columns.lookup(op.getAcc());
   Value probability = mapping.lookup(op.getRhs());
-  Value first = b.sub(lane, laneInGroup);
-  for (int64_t substep = 0; substep < lanes; ++substep) {
-    Value weight = shuffle(probability, b.add(first, substep),
-                           /*isXor=*/false);
-    for (auto [sum, v] : llvm::zip_equal(acc, loadRow(rows, substep)))
+  auto add = [&](MutableArrayRef<Value> sums, Value number, Value key) {
+    Value weight = shuffle(probability, number, /*isXor=*/false);
+    for (auto [sum, v] : llvm::zip_equal(sums, loadRow(rows, key)))
       sum = LLVM::FMAOp::create(b, b.getF32Type(), weight, v, sum);
+  };
+  if (hasKeyLoops()) {
+    Value own = getOwnKey(rows);
+    auto body = [&](Value number, ValueRange carried) {
+      SmallVector<Value> sums(carried);
+      add(sums, number, shuffle(own, number, /*isXor=*/false));
+      return sums;
+    };
+    acc = emitEachKey(acc, body);
+  } else {
+    Value first = b.sub(lane, laneInGroup);
+    for (int64_t substep = 0; substep < lanes; ++substep)
+      add(acc, b.add(first, substep), getKeys(rows)[substep]);
   }
   columns[op.getResult()] = acc;
   return success();

@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -20,6 +21,29 @@ Value mlir::attn::getWeight(AttentionLikeOpInterface op) {
   if (op.getScore().empty() || getYielded(op).size() < 2)
     return {};
   return getYielded(op)[1];
+}
+
+bool mlir::attn::weightReadsScore(AttentionLikeOpInterface op) {
+  Value weight = getWeight(op);
+  if (!weight)
+    return false;
+  SetVector<Value> needed;
+  needed.insert(weight);
+  for (unsigned next = 0; next < needed.size(); ++next)
+    if (Operation *inner = needed[next].getDefiningOp())
+      inner->walk(
+          [&](Operation *part) { needed.insert_range(part->getOperands()); });
+  return needed.contains(op.getScore().getArgument(0));
+}
+
+LogicalResult mlir::attn::verifyConstantWeight(AttentionLikeOpInterface op) {
+  if (!weightReadsScore(op))
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitError("expects the weight that the score region yields not to "
+                    "depend on the score, as it has no gradient");
+  diagnostic.attachNote(getWeight(op).getLoc()) << "computed here";
+  return diagnostic;
 }
 
 bool mlir::attn::changesScores(AttentionLikeOpInterface op) {

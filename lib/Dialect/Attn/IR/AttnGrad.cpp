@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "AttnVerify.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -114,7 +115,7 @@ LogicalResult AttentionGradOp::verify() {
 
 LogicalResult AttentionGradOp::verifyRegions() {
   AttentionLikeOpInterface op = *this;
-  if (failed(verifyScoreAndMask(op)))
+  if (failed(verifyScoreAndMask(op)) || failed(verifyConstantWeight(op)))
     return failure();
   if (getScore().empty() != getAdjoint().empty())
     return emitOpError("expects the adjoint region of a score region, but got ")

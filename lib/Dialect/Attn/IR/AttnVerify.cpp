@@ -353,39 +353,17 @@ LogicalResult mlir::attn::verifyTiles(AttentionLikeOpInterface op,
   return verifyRegion(op, tiles, "tiles", indices, {boolean, boolean});
 }
 
-/// Checks that the second value that a score yields does not depend on the
-/// score itself.
-static LogicalResult verifyWeight(AttentionLikeOpInterface op) {
-  Value weight = getWeight(op);
-  if (!weight)
-    return success();
-  Value score = op.getScore().getArgument(0);
-  SetVector<Value> needed;
-  needed.insert(weight);
-  for (unsigned next = 0; next < needed.size(); ++next)
-    if (Operation *inner = needed[next].getDefiningOp())
-      inner->walk(
-          [&](Operation *part) { needed.insert_range(part->getOperands()); });
-  if (!needed.contains(score))
-    return success();
-  InFlightDiagnostic diagnostic =
-      op->emitOpError("expects the weight that the score region yields not to "
-                      "depend on the score");
-  diagnostic.attachNote(weight.getLoc()) << "computed here";
-  return diagnostic;
-}
-
 LogicalResult mlir::attn::verifyScoreAndMask(AttentionLikeOpInterface op) {
   Builder builder(op->getContext());
   Type index = builder.getIndexType();
   Type acc = op.getAccumulatorType();
   SmallVector<Type> yielded(getWeight(op) ? 2 : 1, acc);
-  if (failed(verifyRegion(op, op.getScore(), "score",
-                          {acc, index, index, index, index}, yielded)) ||
-      failed(verifyRegion(op, op.getMask(), "mask",
-                          {index, index, index, index}, {builder.getI1Type()})))
-    return failure();
-  return verifyWeight(op);
+  return success(
+      succeeded(verifyRegion(op, op.getScore(), "score",
+                             {acc, index, index, index, index}, yielded)) &&
+      succeeded(verifyRegion(op, op.getMask(), "mask",
+                             {index, index, index, index},
+                             {builder.getI1Type()})));
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,12 @@ namespace mlir::attn {
 /// which is the second value that its score yields; or null.
 Value getWeight(AttentionLikeOpInterface op);
 
+/// Whether that weight depends on the score, and so has a derivative that no
+/// gradient has.
+bool weightReadsScore(AttentionLikeOpInterface op);
+/// Fails, after an error, if it does.
+LogicalResult verifyConstantWeight(AttentionLikeOpInterface op);
+
 /// Whether scores are other numbers than the products: not if there is no score
 /// region, or one for a weight alone.
 bool changesScores(AttentionLikeOpInterface op);

@@ -89,7 +89,7 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     ```
 
     Errors: those of `attn.attention`; operands that do not fit the attention; a `wrt` that names nothing, an input twice or out of order, a capture that there is not, or one of integers;
-    outs that do not fit what is wanted; a score without its adjoint, or the other way round; a `tiles` region that does not yield two i1.
+    outs that do not fit what is wanted; a score without its adjoint, or the other way round; a weight that depends on the score; a `tiles` region that does not yield two i1.
   }];
 
   let arguments = (ins

@@ -52,7 +52,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     o[b,h,i,e]  = sum_j w[j] * exp(s[j] - lse[b,h,i]) * v[c,g,j,e]
     ```
 
-    where `w[j]` is 1, or the second value that `score` yields: a weight of the type of `s`, which does not depend on it, such as `attn.dropout`.
+    where `w[j]` is 1, or the second value that `score` yields: a weight of the type of `s`, such as `attn.dropout`. One that depends on the argument `s` of the region has no gradient.
 
     The mask acts after the score, so a score function that is finite at -inf
     cannot bring a masked key back. A row with no allowed key gives `o = 0` and
@@ -138,7 +138,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     Errors: wrong ranks, element types, head dimensions, batches, lengths or head counts
     among the operands, or numbers of blocks; lists whose rows decrease or leave `columns`, or whose columns are not
     ascending or out of range, when the program runs; a head dimension that is dynamic or 0; a layout that is no permutation of
-    `bhsd`; a region whose arguments or result have other types, or that holds an operation not listed above; a weight that depends on the score.
+    `bhsd`; a region whose arguments or result have other types, or that holds an operation not listed above.
   }];
 
   let arguments = (ins

@@ -7,6 +7,7 @@
 #ifndef ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H
 #define ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H
 
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -60,12 +61,12 @@ void normalizeMask(RewriterBase &rewriter, AttentionLikeOpInterface op);
 void canonicalizeScore(RewriterBase &rewriter, AttentionLikeOpInterface op);
 
 /// Makes the sparsity of `op` a part of its mask (see attn-expand-sparsity),
-/// but for lists with blocks of 1x1. Texts of errors that the lists may have
-/// are added to `sites`; with `byElement` there are none.
+/// but for lists with blocks of 1x1, unless `ofKeys`. Texts of errors that the
+/// lists may have are added to `sites`; with `byElement` there are none.
 LogicalResult expandSparsity(RewriterBase &rewriter,
                              AttentionLikeOpInterface op,
                              SmallVectorImpl<Attribute> &sites,
-                             bool byElement = false);
+                             bool byElement = false, bool ofKeys = false);
 
 /// Makes the lists of single keys of `op` a part of its mask, as bits of words
 /// of queries by keys (see attn-choose-sparsity). With `asOperation` an
@@ -96,6 +97,13 @@ void liftMask(RewriterBase &rewriter, AttentionGradOp op,
 FailureOr<FinalizeOp> lowerToOnline(RewriterBase &rewriter, AttentionOp op,
                                     Rescale rescale = Rescale::Exact);
 
+/// Gradients of queries, keys and values as attentions whose weights are what
+/// probabilities are multiplied by in them (see attn-hopper-expand-gradients).
+/// Those of keys and values have the keys as queries. Gradients of captures are
+/// sums over pairs.
+FailureOr<SmallVector<Value>> lowerToAttentions(RewriterBase &rewriter,
+                                                AttentionGradOp op);
+
 /// Queries and keys of the blocks that a mask tells apart, or 0.
 struct MaskBlocks {
   int64_t rows = 0, columns = 0;
@@ -125,6 +133,10 @@ ScheduleAttr chooseCPUSchedule(FloatType accType, int64_t queryKeyDim,
 /// Whether each query of `op` has a list of single keys: a sparsity of lists
 /// with blocks of 1x1.
 bool hasKeyLists(AttentionLikeOpInterface op);
+
+/// Elements of the rows that a score captures for a query and multiplies by
+/// those of keys, where each query has a program of its own.
+int64_t getCapturedRowElements(AttentionLikeOpInterface op);
 
 /// A schedule for an attention whose queries have such lists.
 RowScheduleAttr chooseCPURowSchedule(FloatType accType,

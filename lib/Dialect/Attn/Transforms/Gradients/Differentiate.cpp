@@ -2,6 +2,7 @@
 
 #include "Differentiate.h"
 #include "Adjoints.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -94,6 +95,8 @@ static SmallVector<Value> getDifferentiable(AttentionOp op) {
 }
 
 static LogicalResult reverseAttention(AttentionOp op, Cotangents &cotangents) {
+  if (failed(verifyConstantWeight(op)))
+    return failure();
   OpBuilder &builder = cotangents.builder;
   Location loc = op.getLoc();
   SmallVector<Value> inputs = getDifferentiable(op);

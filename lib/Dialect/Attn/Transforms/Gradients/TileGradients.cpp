@@ -2,6 +2,7 @@
 
 #include "TileGradients.h"
 #include "GradientLoop.h"
+#include "GradientPairs.h"
 #include "Tiles/TileGrid.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -18,8 +19,7 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-/// <do, o> - dlse for each query, in the layout of lse.
-static Value emitDelta(OpBuilder &builder, AttentionGradOp op) {
+Value mlir::attn::emitDelta(OpBuilder &builder, AttentionGradOp op) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   FloatType accType = attention.getAccumulatorType();

@@ -82,25 +82,24 @@ static Value roundTensor(OpBuilder &builder, Location loc, Value tensor,
 // Dimensions
 //===----------------------------------------------------------------------===//
 
+/// Whether products read keys that batches, or heads of a group, share at the
+/// batch or the head of a query.
+static SharedKeys getSharedKeys(OpBuilder &builder, AttentionLikeOpInterface op,
+                                ArrayRef<JoinedProduct> joined) {
+  bool readBatches = false, readHeads = false;
+  for (const JoinedProduct &one : joined) {
+    readBatches |= one.product.columns.reads(kBatchPosition);
+    readHeads |= one.product.columns.reads(kHeadPosition);
+  }
+  return SharedKeys(builder, op, readBatches, readHeads);
+}
+
 JoinedRows::JoinedRows(OpBuilder &builder, AttentionLikeOpInterface op,
                        ArrayRef<JoinedProduct> joined)
     : builder(builder), op(op), loc(op.getLoc()), joined(joined),
       type(cast<FloatType>(op.getQueryType().getElementType())),
-      accType(op.getAccumulatorType()) {
-  Layout ofQuery = op.getLayout(0), ofKey = op.getLayout(1);
-  auto areEqual = [&](unsigned query, unsigned key) {
-    int64_t extent = op.getQueryType().getDimSize(query);
-    return ShapedType::isStatic(extent) &&
-           extent == op.getKeyType().getDimSize(key);
-  };
-  for (const JoinedProduct &one : joined) {
-    const CapturedRows &columns = one.product.columns;
-    spreadsBatches |=
-        columns.reads(kBatchPosition) && !areEqual(ofQuery.b, ofKey.b);
-    spreadsHeads |=
-        columns.reads(kHeadPosition) && !areEqual(ofQuery.h, ofKey.h);
-  }
-}
+      accType(op.getAccumulatorType()),
+      shared(getSharedKeys(builder, op, joined)) {}
 
 JoinedRows::CaptureSlice JoinedRows::getSlice(const JoinedProduct &one, End end,
                                               ArrayRef<OpFoldResult> sizes) {
@@ -129,128 +128,6 @@ Value JoinedRows::getOwnElements(Value gradient, End end) {
   SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
   return tensor::ExtractSliceOp::create(builder, loc, gradient, zeros,
                                         getSizes(end), ones);
-}
-
-//===----------------------------------------------------------------------===//
-// Keys and values that batches and heads share
-//===----------------------------------------------------------------------===//
-
-SmallVector<OpFoldResult> JoinedRows::getSizes(Value tensor, unsigned which) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
-  if (which == 0)
-    return sizes;
-  Layout own = op.getLayout(which), ofQuery = op.getLayout(0);
-  SmallVector<OpFoldResult> all =
-      tensor::getMixedSizes(builder, loc, op.getQuery());
-  if (spreadsBatches)
-    sizes[own.b] = all[ofQuery.b];
-  if (spreadsHeads)
-    sizes[own.h] = all[ofQuery.h];
-  return sizes;
-}
-
-/// How many batches, or heads, of the queries share one of `tensor`.
-static Value emitCopies(OpBuilder &builder, Location loc, Value query,
-                        unsigned queryDim, Value tensor, unsigned dim) {
-  Value all = builder.createOrFold<tensor::DimOp>(loc, query, queryDim);
-  Value own = builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
-  // No division by the extent of an empty tensor.
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  return arith::DivUIOp::create(builder, loc, all,
-                                arith::MaxUIOp::create(builder, loc, own, one));
-}
-
-Value JoinedRows::spread(Value tensor, unsigned which) {
-  if (!isSpread())
-    return tensor;
-  Layout layout = op.getLayout(which), ofQuery = op.getLayout(0);
-  Value empty =
-      tensor::EmptyOp::create(builder, loc, getSizes(tensor, which), type);
-  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
-  auto copies = linalg::GenericOp::create(
-      builder, loc, empty.getType(), ValueRange(), empty,
-      builder.getMultiDimIdentityMap(4), loops,
-      [&](OpBuilder &inner, Location where, ValueRange) {
-        SmallVector<Value> place;
-        for (unsigned dim = 0; dim < 4; ++dim)
-          place.push_back(linalg::IndexOp::create(inner, where, dim));
-        auto share = [&](unsigned dim, unsigned queryDim) {
-          Value copies =
-              emitCopies(inner, where, op.getQuery(), queryDim, tensor, dim);
-          place[dim] = arith::DivUIOp::create(inner, where, place[dim], copies);
-        };
-        if (spreadsBatches)
-          share(layout.b, ofQuery.b);
-        if (spreadsHeads)
-          share(layout.h, ofQuery.h);
-        linalg::YieldOp::create(
-            inner, where,
-            tensor::ExtractOp::create(inner, where, tensor, place).getResult());
-      });
-  return copies.getResult(0);
-}
-
-/// Sums up what the copies of `tensor` have as gradients, of its elements
-/// alone.
-Value JoinedRows::sumSpread(Value gradient, Value tensor, unsigned which) {
-  Layout layout = op.getLayout(which), ofQuery = op.getLayout(0);
-  Value empty = tensor::EmptyOp::create(
-      builder, loc, tensor::getMixedSizes(builder, loc, tensor), type);
-  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
-  auto emit = [&](OpBuilder &inner, Location where, ValueRange) {
-    Value zero = arith::ConstantIndexOp::create(inner, where, 0);
-    Value one = arith::ConstantIndexOp::create(inner, where, 1);
-    Value copies[2];
-    for (bool isHead : {false, true})
-      copies[isHead] = (isHead ? spreadsHeads : spreadsBatches)
-                           ? emitCopies(inner, where, op.getQuery(),
-                                        isHead ? ofQuery.h : ofQuery.b, tensor,
-                                        isHead ? layout.h : layout.b)
-                           : one;
-    SmallVector<Value> start;
-    for (unsigned dim = 0; dim < 4; ++dim)
-      start.push_back(linalg::IndexOp::create(inner, where, dim));
-    for (bool isHead : {false, true}) {
-      Value &own = start[isHead ? layout.h : layout.b];
-      own = arith::MulIOp::create(inner, where, own, copies[isHead]);
-    }
-    // Most often there is one, of which a GPU makes no sum.
-    Value isOne = arith::CmpIOp::create(
-        inner, where, arith::CmpIPredicate::eq,
-        arith::MulIOp::create(inner, where, copies[0], copies[1]), one);
-    auto branch = scf::IfOp::create(inner, where, TypeRange(accType), isOne,
-                                    /*withElseRegion=*/true);
-    OpBuilder single = branch.getThenBodyBuilder();
-    Value only = tensor::ExtractOp::create(single, where, gradient, start);
-    scf::YieldOp::create(single, where, convert(single, where, only, accType));
-
-    OpBuilder several = branch.getElseBodyBuilder();
-    Value none = createNumber(several, where, accType, 0);
-    auto ofBatches =
-        scf::ForOp::create(several, where, zero, copies[0], one, none);
-    scf::YieldOp::create(several, where, ofBatches.getResult(0));
-    OpBuilder first = OpBuilder::atBlockBegin(ofBatches.getBody());
-    auto ofHeads = scf::ForOp::create(first, where, zero, copies[1], one,
-                                      ofBatches.getRegionIterArg(0));
-    scf::YieldOp::create(first, where, ofHeads.getResult(0));
-    OpBuilder second = OpBuilder::atBlockBegin(ofHeads.getBody());
-    SmallVector<Value> place(start);
-    place[layout.b] = arith::AddIOp::create(second, where, place[layout.b],
-                                            ofBatches.getInductionVar());
-    place[layout.h] = arith::AddIOp::create(second, where, place[layout.h],
-                                            ofHeads.getInductionVar());
-    Value part = tensor::ExtractOp::create(second, where, gradient, place);
-    Value sum =
-        arith::AddFOp::create(second, where, ofHeads.getRegionIterArg(0),
-                              convert(second, where, part, accType));
-    scf::YieldOp::create(second, where, sum);
-    linalg::YieldOp::create(inner, where,
-                            convert(inner, where, branch.getResult(0), type));
-  };
-  return linalg::GenericOp::create(builder, loc, empty.getType(), ValueRange(),
-                                   empty, builder.getMultiDimIdentityMap(4),
-                                   loops, emit)
-      .getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -328,9 +205,11 @@ Value JoinedRows::join(Value tensor, End end) {
 
 Value JoinedRows::joinQuery() { return join(op.getQuery(), kRows); }
 
-Value JoinedRows::joinKey() { return join(spread(op.getKey(), 1), kColumns); }
+Value JoinedRows::joinKey() {
+  return join(shared.spread(op.getKey(), 1), kColumns);
+}
 
-Value JoinedRows::spreadValue() { return spread(op.getValue(), 2); }
+Value JoinedRows::spreadValue() { return shared.spread(op.getValue(), 2); }
 
 //===----------------------------------------------------------------------===//
 // Gradients
@@ -418,7 +297,8 @@ FailureOr<SmallVector<Value>> JoinedRows::joinGradient(AttentionGradOp op) {
       outs.push_back(op.getOutOf(input));
       continue;
     }
-    SmallVector<OpFoldResult> sizes = getSizes(op.getInput(input), input);
+    SmallVector<OpFoldResult> sizes =
+        shared.getSizes(op.getInput(input), input);
     if (input != kGradValue)
       sizes[op.getLayout(input).d] =
           builder.getIndexAttr(cast<RankedTensorType>(inputs[input].getType())
@@ -453,8 +333,8 @@ FailureOr<SmallVector<Value>> JoinedRows::joinGradient(AttentionGradOp op) {
           *one, which, getGradient(which == kRows ? kGradQuery : kGradKey));
     } else {
       result = getGradient(input);
-      if (isSpread() && (input == kGradKey || input == kGradValue))
-        result = sumSpread(result, op.getInput(input), input);
+      if (shared.areSpread() && (input == kGradKey || input == kGradValue))
+        result = shared.sum(result, input, type);
       else if (input == kGradQuery || input == kGradKey)
         result = getOwnElements(result, End(input));
     }

@@ -4,6 +4,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_PRODUCTS_JOINEDROWS_H
 
 #include "RowProducts.h"
+#include "SharedKeys.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 
 namespace mlir::attn {
@@ -49,7 +50,6 @@ private:
     return op.getCaptures()[getRows(one, end).getNumber()];
   }
   Layout getLayout(End end) { return op.getLayout(end); }
-  bool isSpread() const { return spreadsBatches || spreadsHeads; }
 
   /// The elements of a capture that a product reads, for which queries or keys
   /// have `sizes`.
@@ -63,14 +63,11 @@ private:
 
   Value join(Value tensor, End end);
   Value emitPart(const JoinedProduct &one, End end, unsigned part);
-  Value spread(Value tensor, unsigned which);
-  Value sumSpread(Value gradient, Value tensor, unsigned which);
   Value emitCaptureGradient(const JoinedProduct &one, End end, Value gradient);
   Value getOwnElements(Value gradient, End end);
-  /// The extents of q (0), k (1) or v (2), which is `tensor`, as it is spread.
-  SmallVector<OpFoldResult> getSizes(Value tensor, unsigned which);
+  /// The extents of queries, or of keys as they are spread.
   SmallVector<OpFoldResult> getSizes(End end) {
-    return getSizes(end == kRows ? op.getQuery() : op.getKey(), end);
+    return shared.getSizes(end == kRows ? op.getQuery() : op.getKey(), end);
   }
 
   OpBuilder &builder;
@@ -78,9 +75,7 @@ private:
   Location loc;
   ArrayRef<JoinedProduct> joined;
   FloatType type, accType;
-  /// Whether keys that batches, or heads of a group, share become those of
-  /// each.
-  bool spreadsBatches = false, spreadsHeads = false;
+  SharedKeys shared;
 };
 
 } // namespace mlir::attn

@@ -216,6 +216,10 @@ static bool isInside(const RowProduct &product) {
   return true;
 }
 
+RowProduct mlir::attn::getRowProduct(scf::ForOp loop) {
+  return getAddend(loop) ? getProduct(loop.getResult(0)) : RowProduct();
+}
+
 std::vector<RowProduct>
 mlir::attn::findRowProducts(AttentionLikeOpInterface op) {
   std::vector<RowProduct> products;

@@ -4,6 +4,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_PRODUCTS_ROWPRODUCTS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::attn {
 
@@ -59,6 +60,10 @@ struct RowProduct {
 /// its argument, which it does not read elsewhere; those of few elements are
 /// left out.
 std::vector<RowProduct> findRowProducts(AttentionLikeOpInterface op);
+
+/// The product of captured rows that a loop of a score adds to what it begins
+/// with; of no elements if it does something else. Its factor is 1.
+RowProduct getRowProduct(scf::ForOp loop);
 
 /// Takes a product out of the score that it was found in.
 void removeRowProduct(const RowProduct &product);

@@ -282,9 +282,9 @@ static void addBits(RewriterBase &rewriter, AttentionLikeOpInterface op,
 LogicalResult mlir::attn::expandSparsity(RewriterBase &rewriter,
                                          AttentionLikeOpInterface op,
                                          SmallVectorImpl<Attribute> &sites,
-                                         bool byElement) {
+                                         bool byElement, bool ofKeys) {
   SparsityAttr sparsity = op.getSparsityAttr();
-  if (!sparsity || sparsity.isElementwise())
+  if (!sparsity || (sparsity.isElementwise() && !ofKeys))
     return success();
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(op);

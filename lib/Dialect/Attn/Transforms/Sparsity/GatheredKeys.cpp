@@ -222,7 +222,7 @@ FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
   };
   auto emitWeights = [&] {
     prepare();
-    return emitTileWeights(builder, op, form, vectorizer, pairs,
+    return emitTileWeights(builder, op, form, vectorizer, pairs, products,
                            TileKind::Tile);
   };
   return emitSoftmaxSteps(

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KeyLists.h"
+#include "KeyProducts.h"
 #include "Tiles/RowTerms.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -91,6 +92,8 @@ private:
   Value begin, end;
   /// What all scores of the query are multiplied by, or null.
   Value factor;
+  /// Products of captured rows, or none.
+  std::optional<KeyProducts> captured;
 };
 } // namespace
 
@@ -116,6 +119,9 @@ Value KeyListLoop::emitQuery() {
 void KeyListLoop::emitPrologue() {
   place = emitKeyPlace(builder, op, rows.batch, rows.head);
   query = emitQuery();
+  // Reads that are checked are single ones.
+  if (!sites)
+    captured.emplace(builder, op, rows);
   // Without lists, all keys in order.
   if (!hasKeyLists(attention)) {
     begin = index(0);
@@ -213,9 +219,13 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
                          createFloat(builder, loc, type, 0.0),
                          /*isTransposed=*/false);
   });
+  if (captured)
+    captured->emit(keys.positions, keys.exist);
   auto emitColumn = [&]() -> FailureOr<Value> {
     RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
     vectorizer.setUnrolled();
+    if (captured)
+      captured->set(vectorizer);
     FailureOr<Value> scores =
         emitTileScores(builder, op, form, vectorizer, getPairs(keys),
                        castShape(products, {numKeys}), TileKind::Key);
@@ -226,8 +236,10 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
   auto emitWeights = [&] {
     RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
     vectorizer.setUnrolled();
+    if (captured)
+      captured->set(vectorizer);
     return emitTileWeights(builder, op, form, vectorizer, getPairs(keys),
-                           TileKind::Key);
+                           castShape(products, {numKeys}), TileKind::Key);
   };
   return emitSoftmaxSteps(
       builder, op, form, state, emitColumn, emitWeights,

@@ -89,6 +89,8 @@ LogicalResult RegionVectorizer::visitBlock(Block &block, TileValue active) {
 }
 
 LogicalResult RegionVectorizer::visit(Operation &op, TileValue active) {
+  if (given.contains(&op))
+    return success();
   if (op.hasTrait<OpTrait::ConstantLike>()) {
     values[op.getResult(0)] = {builder.clone(op)->getResult(0)};
     return success();

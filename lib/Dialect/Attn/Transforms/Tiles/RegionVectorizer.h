@@ -143,6 +143,12 @@ public:
     starts[argument] = {start, alignment, extent};
   }
 
+  /// The result of `op`, which is not emitted.
+  void setResult(Operation *op, TileValue value) {
+    values[op->getResult(0)] = value;
+    given.insert(op);
+  }
+
   /// Loops become what they run, as in programs that have no loops on tiles.
   void setUnrolled() { unrollsLoops = true; }
 
@@ -209,6 +215,7 @@ private:
   Contribute contribute;
   Value contributions;
   DenseMap<Value, TileValue> values;
+  DenseSet<Operation *> given;
   DenseMap<Value, Start> starts;
   Value keyEnd;
   bool unrollsLoops = false;

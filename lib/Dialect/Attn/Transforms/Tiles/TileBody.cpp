@@ -283,7 +283,7 @@ FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
   auto emitWeights = [&] {
     RegionVectorizer vectorizer = createVectorizer(key);
     return emitTileWeights(builder, op, form, vectorizer, getPairs(key),
-                           TileKind::Tile);
+                           products, TileKind::Tile);
   };
   return emitSoftmaxSteps(
       builder, op, form, state, emitScores, emitWeights,

@@ -178,7 +178,7 @@ public:
   }
 
   FailureOr<Value> emit(Value products);
-  FailureOr<Value> emitWeights();
+  FailureOr<Value> emitWeights(Value products);
 
 private:
   LogicalResult emitConditions();
@@ -345,12 +345,14 @@ FailureOr<Value> ScoreEmitter::emit(Value products) {
   return mask.getResult();
 }
 
-FailureOr<Value> ScoreEmitter::emitWeights() {
+FailureOr<Value> ScoreEmitter::emitWeights(Value products) {
   FailureOr<TileValue> active = emitActive();
   if (failed(active))
     return failure();
-  // Weights do not depend on the score.
   SmallVector<TileValue> scoreArguments = {{}};
+  if (weightReadsScore(op))
+    scoreArguments = {
+        {multiply(products, op.getScale().convertToDouble()), kind}};
   llvm::append_range(scoreArguments, arguments);
   FailureOr<TileValue> weights =
       vectorizer.run(op.getScore(), scoreArguments, *active, /*result=*/1);
@@ -359,11 +361,14 @@ FailureOr<Value> ScoreEmitter::emitWeights() {
   return vectorizer.broadcast(*weights, kind);
 }
 
-FailureOr<Value>
-mlir::attn::emitTileWeights(OpBuilder &builder, OnlineAttentionOp op,
-                            const ScoreForm &form, RegionVectorizer &vectorizer,
-                            const TilePairs &pairs, TileKind kind) {
-  return ScoreEmitter(builder, op, form, vectorizer, pairs, kind).emitWeights();
+FailureOr<Value> mlir::attn::emitTileWeights(OpBuilder &builder,
+                                             OnlineAttentionOp op,
+                                             const ScoreForm &form,
+                                             RegionVectorizer &vectorizer,
+                                             const TilePairs &pairs,
+                                             Value products, TileKind kind) {
+  return ScoreEmitter(builder, op, form, vectorizer, pairs, kind)
+      .emitWeights(products);
 }
 
 FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,

@@ -58,12 +58,13 @@ FailureOr<Value> emitTileScores(OpBuilder &builder, OnlineAttentionOp op,
                                 const TilePairs &pairs, Value products,
                                 TileKind kind);
 
-/// What the probabilities of a tile are multiplied by, in the shape of `kind`;
-/// for an attention that has weights.
+/// What the probabilities of a tile are multiplied by, in the shape of `kind`,
+/// which `products` have; for an attention that has weights.
 FailureOr<Value> emitTileWeights(OpBuilder &builder, OnlineAttentionOp op,
                                  const ScoreForm &form,
                                  RegionVectorizer &vectorizer,
-                                 const TilePairs &pairs, TileKind kind);
+                                 const TilePairs &pairs, Value products,
+                                 TileKind kind);
 
 /// A loop over KV blocks from `lo` to below `hi`, whose `body` makes one
 /// state of the first key of a tile and another one. It has no classes yet.
