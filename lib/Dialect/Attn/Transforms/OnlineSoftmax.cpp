@@ -1,14 +1,16 @@
 //===- OnlineSoftmax.cpp - Make softmax associative over keys -------------===//
 
+#include "Filled.h"
 #include "attn/Analysis/ScoreRange.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNONLINESOFTMAXPASS
@@ -17,16 +19,6 @@ namespace mlir::attn {
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// A tensor of `sizes` filled with `value`.
-static Value createFilled(OpBuilder &builder, Location loc,
-                          ArrayRef<OpFoldResult> sizes, FloatType type,
-                          const APFloat &value) {
-  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
-  Value constant =
-      arith::ConstantOp::create(builder, loc, FloatAttr::get(type, value));
-  return linalg::FillOp::create(builder, loc, constant, empty).getResult(0);
-}
 
 /// What the maximum of scores that are all in one range may start as, in base
 /// 2, so that it need not grow: no power of a score above it overflows, nor do
@@ -53,7 +45,6 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   FloatType accType = attention.getAccumulatorType();
-  const llvm::fltSemantics &semantics = accType.getFloatSemantics();
   Layout layout = attention.getLayout(3);
 
   // The destination of o has the extents of q and the head dimension of v.
@@ -62,19 +53,15 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
   SmallVector<OpFoldResult> rowSizes(accSizes);
   rowSizes.erase(rowSizes.begin() + layout.d);
 
-  Value acc = createFilled(rewriter, loc, accSizes, accType,
-                           APFloat::getZero(semantics));
-  APFloat first = APFloat::getInf(semantics, /*Negative=*/true);
+  Value acc = createFilled(rewriter, loc, accSizes, accType, 0);
+  double first = -INFINITY;
   if (rescale == Rescale::Lazy)
     if (std::optional<double> start = getBoundedStart(op)) {
       rescale = Rescale::Never;
-      bool losesInfo;
-      first = APFloat(*start);
-      first.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+      first = *start;
     }
   Value max = createFilled(rewriter, loc, rowSizes, accType, first);
-  Value sum = createFilled(rewriter, loc, rowSizes, accType,
-                           APFloat::getZero(semantics));
+  Value sum = createFilled(rewriter, loc, rowSizes, accType, 0);
   SmallVector<Value> state = {acc, max, sum};
   auto online = OnlineAttentionOp::create(
       rewriter, loc, TypeRange(ValueRange(state)), op.getQuery(), op.getKey(),

@@ -1,6 +1,7 @@
 //===- Adjoints.cpp - Gradients through operations on numbers -------------===//
 
 #include "Adjoints.h"
+#include "Filled.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,13 +26,10 @@ Value mlir::attn::createConstantLike(OpBuilder &builder, Location loc,
   if (tensor && tensor.hasStaticShape())
     return arith::ConstantOp::create(
         builder, loc, DenseElementsAttr::get(tensor, Attribute(number)));
-  Value scalar = arith::ConstantOp::create(builder, loc, number);
   if (!tensor)
-    return scalar;
-  Value empty = tensor::EmptyOp::create(
-      builder, loc, tensor::getMixedSizes(builder, loc, like),
-      tensor.getElementType());
-  return linalg::FillOp::create(builder, loc, scalar, empty).getResult(0);
+    return arith::ConstantOp::create(builder, loc, number);
+  return createFilled(builder, loc, tensor::getMixedSizes(builder, loc, like),
+                      tensor.getElementType(), value);
 }
 
 Value mlir::attn::convertFloats(OpBuilder &builder, Location loc, Value value,

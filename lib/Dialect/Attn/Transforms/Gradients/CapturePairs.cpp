@@ -9,6 +9,7 @@
 
 #include "Adjoints.h"
 #include "CaptureSums.h"
+#include "Filled.h"
 #include "GradientPairs.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -246,11 +247,8 @@ Value mlir::attn::emitCapturePairs(OpBuilder &builder, AttentionGradOp op,
   AttentionLikeOpInterface attention = op;
   FloatType accType = attention.getAccumulatorType();
   Value out = op.getOutOf(kGradCapture + capture);
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
-  Value empty = tensor::EmptyOp::create(
-      builder, loc, tensor::getMixedSizes(builder, loc, out), accType);
-  Value sums = linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+  Value sums = createFilled(
+      builder, loc, tensor::getMixedSizes(builder, loc, out), accType, 0);
   for (ContributeOp contribution : getContributions(op, capture)) {
     remarkCaptureGradient(contribution, capture, "by element, pair by pair");
     sums = CapturePairs(builder, op, contribution, delta).emit(sums);

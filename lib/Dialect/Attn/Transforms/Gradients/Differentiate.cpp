@@ -2,6 +2,7 @@
 
 #include "Differentiate.h"
 #include "Adjoints.h"
+#include "Filled.h"
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -35,12 +36,11 @@ static Value createEmpty(OpBuilder &builder, Location loc, Value like) {
 /// 0 in each element of something like `like`, in memory of its own.
 static Value createZeros(OpBuilder &builder, Location loc, Value like) {
   Type element = getElementTypeOrSelf(like.getType());
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   if (!isa<RankedTensorType>(like.getType()))
-    return zero;
-  Value empty = createEmpty(builder, loc, like);
-  return linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getZeroAttr(element));
+  return createFilled(builder, loc, tensor::getMixedSizes(builder, loc, like),
+                      element, 0);
 }
 
 //===----------------------------------------------------------------------===//

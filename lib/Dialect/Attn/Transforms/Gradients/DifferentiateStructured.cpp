@@ -8,6 +8,7 @@
 
 #include "Adjoints.h"
 #include "Differentiate.h"
+#include "Filled.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -150,12 +151,8 @@ LogicalResult StructuredAdjoint::emitInput(OpOperand &input) {
   SmallVector<OpFoldResult> sizes;
   if (isa<RankedTensorType>(input.get().getType()))
     sizes = tensor::getMixedSizes(builder, loc, input.get());
-  Value out = tensor::EmptyOp::create(builder, loc, sizes, element);
-  if (hasSums) {
-    Value zero =
-        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-    out = linalg::FillOp::create(builder, loc, zero, out).getResult(0);
-  }
+  Value out = hasSums ? createFilled(builder, loc, sizes, element, 0)
+                      : tensor::EmptyOp::create(builder, loc, sizes, element);
   bool hasFailed = false;
   auto gradient = linalg::GenericOp::create(
       builder, loc, TypeRange(out.getType()), inputs, out, maps, iterators,

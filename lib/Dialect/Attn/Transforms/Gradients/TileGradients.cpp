@@ -1,6 +1,7 @@
 //===- TileGradients.cpp - Cut gradients into loops over tiles ------------===//
 
 #include "TileGradients.h"
+#include "Filled.h"
 #include "GradientLoop.h"
 #include "GradientPairs.h"
 #include "Tiles/TileGrid.h"
@@ -23,11 +24,12 @@ Value mlir::attn::emitDelta(OpBuilder &builder, AttentionGradOp op) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   FloatType accType = attention.getAccumulatorType();
-  Value empty = tensor::EmptyOp::create(
-      builder, loc, tensor::getMixedSizes(builder, loc, op.getLse()), accType);
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(builder, loc, op.getLse());
   Value init;
   AffineMap rows = builder.getMultiDimIdentityMap(3);
   if (op.getLseGrad()) {
+    Value empty = tensor::EmptyOp::create(builder, loc, sizes, accType);
     init =
         linalg::GenericOp::create(
             builder, loc, empty.getType(), ValueRange{op.getLseGrad()},
@@ -39,9 +41,7 @@ Value mlir::attn::emitDelta(OpBuilder &builder, AttentionGradOp op) {
             })
             .getResult(0);
   } else {
-    Value zero =
-        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
-    init = linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
+    init = createFilled(builder, loc, sizes, accType, 0);
   }
   unsigned d = attention.getLayout(3).d;
   AffineMap all = builder.getMultiDimIdentityMap(4);

@@ -2,6 +2,7 @@
 
 #include "JoinedRows.h"
 #include "../Gradients/Differentiate.h"
+#include "Filled.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -44,14 +45,6 @@ static Value createNumber(OpBuilder &builder, Location loc, FloatType type,
                           double number) {
   return arith::ConstantOp::create(builder, loc,
                                    builder.getFloatAttr(type, number));
-}
-
-static Value createZeros(OpBuilder &builder, Location loc,
-                         ArrayRef<OpFoldResult> sizes, FloatType type) {
-  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
-  return linalg::FillOp::create(builder, loc,
-                                createNumber(builder, loc, type, 0), empty)
-      .getResult(0);
 }
 
 static Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
@@ -189,7 +182,7 @@ Value JoinedRows::join(Value tensor, End end) {
   sizes[layout.d] = builder.getIndexAttr(whole);
   Value all = whole == length
                   ? tensor::EmptyOp::create(builder, loc, sizes, type)
-                  : createZeros(builder, loc, sizes, type);
+                  : createFilled(builder, loc, sizes, type, 0);
   SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1));
   int64_t start = 0;
   for (auto [piece, own] : llvm::zip_equal(pieces, lengths)) {
@@ -242,7 +235,7 @@ Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
     loops[cast<AffineDimExpr>(dim).getPosition()] =
         utils::IteratorType::parallel;
   double factor = end == kRows ? one.factor : 1;
-  Value zeros = createZeros(builder, loc, own.sizes, accType);
+  Value zeros = createFilled(builder, loc, own.sizes, accType, 0);
   auto sums = linalg::GenericOp::create(
       builder, loc, zeros.getType(), parts, zeros, maps, loops,
       [&](OpBuilder &inner, Location where, ValueRange arguments) {
@@ -265,8 +258,8 @@ Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
     return result;
   // Elements that nothing reads have no gradient.
   Value all =
-      createZeros(builder, loc, tensor::getMixedSizes(builder, loc, capture),
-                  cast<FloatType>(wanted.getElementType()));
+      createFilled(builder, loc, tensor::getMixedSizes(builder, loc, capture),
+                   wanted.getElementType(), 0);
   return castTo(builder, loc,
                 tensor::InsertSliceOp::create(builder, loc, result, all,
                                               own.offsets, own.sizes,
