@@ -38,9 +38,6 @@ private:
   Value emitIf(Value condition, function_ref<Value()> emitThen);
   Value emitIsElement(ValueRange indices);
   Value emitContribution(GradientPair &pair, bool isKnown);
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
   Value getOffset(unsigned position) {
     return op.getOffsets().empty() ? Value() : op.getOffsets()[position];
   }
@@ -95,9 +92,7 @@ Value CapturePairs::emitIf(Value condition, function_ref<Value()> emitThen) {
   builder.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(builder, loc, emitThen());
   builder.setInsertionPointToStart(branch.elseBlock());
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
-  scf::YieldOp::create(builder, loc, zero);
+  scf::YieldOp::create(builder, loc, createFloat(builder, loc, accType, 0));
   return branch.getResult(0);
 }
 
@@ -106,8 +101,7 @@ Value CapturePairs::emitContribution(GradientPair &pair, bool isKnown) {
   Value x = pair.emitProduct(op.getQuery(), 0, op.getKey(), 1);
   x = arith::MulFOp::create(
       builder, loc, x,
-      arith::ConstantOp::create(
-          builder, loc, builder.getFloatAttr(accType, op.getEffectiveScale())));
+      createFloat(builder, loc, accType, op.getEffectiveScale()));
   auto [score, exponent, weight] = pair.emitScore(x);
   Value p = math::ExpOp::create(builder, loc, exponent);
   Value ds = arith::MulFOp::create(builder, loc, p, pair.emitFactor(weight));
@@ -157,7 +151,8 @@ Value CapturePairs::emitPair() {
             ? arith::AndIOp::create(builder, loc, isThere, isBelow).getResult()
             : isBelow;
   }
-  GradientPair pair(builder, op, tensors, place, seen);
+  KeyPlace keys = emitKeyPlace(builder, op, place[0], place[1]);
+  GradientPair pair(builder, op, tensors, place, seen, keys.batch, keys.head);
   // What has no part in the element is found out before anything is computed.
   auto ofElement = [&]() -> Value {
     if (others.empty() || !haveIndicesOfPair(contribution))
@@ -178,8 +173,9 @@ Value CapturePairs::emitPair() {
 Value CapturePairs::emitOver(ArrayRef<unsigned> loops, Value sum) {
   if (loops.empty())
     return arith::AddFOp::create(builder, loc, sum, emitPair());
-  auto loop = scf::ForOp::create(builder, loc, index(0), extents[loops.front()],
-                                 index(1), sum);
+  auto loop = scf::ForOp::create(builder, loc, createIndex(builder, loc, 0),
+                                 extents[loops.front()],
+                                 createIndex(builder, loc, 1), sum);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(loop.getBody());
   place[loops.front()] = loop.getInductionVar();
@@ -225,14 +221,9 @@ Value CapturePairs::emit(Value sums) {
     for (auto [number, position] : llvm::enumerate(shared))
       place[position] = linalg::IndexOp::create(builder, loc, rank + number);
     // A sum of its own, as those of workers are added up.
-    Value part;
-    if (inner.empty()) {
-      part = emitPair();
-    } else {
-      Value none =
-          arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
-      part = emitOver(inner, none);
-    }
+    Value part = inner.empty()
+                     ? emitPair()
+                     : emitOver(inner, createFloat(builder, loc, accType, 0));
     Value sum = arith::AddFOp::create(builder, loc, arguments.back(), part);
     linalg::YieldOp::create(builder, loc, sum);
   };

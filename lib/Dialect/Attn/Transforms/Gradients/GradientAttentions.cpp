@@ -102,9 +102,8 @@ GradientPair GradientAttentions::getPair(AttentionGradOp of, Block *block,
   return GradientPair(
       builder, of,
       {SmallVector<Value>(captures.take_front(of.getCaptures().size())),
-       others[kLse], others[kDelta], others[kOutputGrad], others[kValue],
-       /*areSpread=*/true},
-      place, seen);
+       others[kLse], others[kDelta], others[kOutputGrad], others[kValue]},
+      place, seen, /*keyBatch=*/place[0], /*keyHead=*/place[1]);
 }
 
 Block *GradientAttentions::createBlock(Region &region, ArrayRef<Type> leading,
@@ -127,8 +126,7 @@ void GradientAttentions::emitScore(AttentionGradOp of, AttentionOp to,
   SmallVector<Value> results = {ofKeys ? exponent : score};
   if (!ofValues) {
     Value gradient = pair.emitAdjoint(x, pair.emitFactor(weight));
-    Value scale = arith::ConstantOp::create(
-        builder, loc, builder.getFloatAttr(accType, op.getEffectiveScale()));
+    Value scale = createFloat(builder, loc, accType, op.getEffectiveScale());
     gradient = arith::MulFOp::create(builder, loc, gradient, scale);
     results.push_back(pair.unlessNone(gradient, exponent));
   } else if (weight) {

@@ -14,6 +14,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+Value mlir::attn::emitShift(OpBuilder &builder, Location loc, Value lse) {
+  Value none = createFloat(builder, loc, lse.getType(), -INFINITY);
+  Value zero = createFloat(builder, loc, lse.getType(), 0);
+  Value isEmpty =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, lse, none);
+  return arith::SelectOp::create(builder, loc, isEmpty, zero, lse);
+}
+
 GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
                            Value delta, Wanted wanted, const SharedSums *shared)
     : builder(builder), op(op), attention(op), over(over), delta(delta),
@@ -62,16 +70,6 @@ TileValue GradientLoop::readOfQueries(Value tensor, Value first) {
           isOwn ? TileKind::Query : TileKind::Key};
 }
 
-/// lse, but 0 where there is no key, so that differences of infinities do not
-/// occur.
-Value GradientLoop::emitShift(Value lse) {
-  Value none = createFloat(builder, loc, lse.getType(), -INFINITY);
-  Value zero = createFloat(builder, loc, lse.getType(), 0);
-  Value isEmpty =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, lse, none);
-  return arith::SelectOp::create(builder, loc, isEmpty, zero, lse);
-}
-
 void GradientLoop::setOwn(const TileRows &rows) {
   own = rows;
   auto read = [&](Value tensor, unsigned layout) {
@@ -96,7 +94,7 @@ void GradientLoop::setOwn(const TileRows &rows) {
   if (!isOverKeys())
     return;
   ownShift = readOfQueries(op.getLse(), rows.row);
-  ownShift.value = emitShift(ownShift.value);
+  ownShift.value = emitShift(builder, loc, ownShift.value);
   ownDelta = readOfQueries(delta, rows.row);
 }
 
@@ -345,7 +343,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
     TileValue shift = ownShift;
     if (!isOverKeys()) {
       shift = readOfQueries(op.getLse(), first);
-      shift.value = emitShift(shift.value);
+      shift.value = emitShift(builder, loc, shift.value);
     }
     // Equal numbers are subtracted before anything is rounded.
     Value exponent = arith::SubFOp::create(

@@ -143,7 +143,6 @@ private:
   /// A vector of numbers of queries, which own rows or the others are.
   TileValue readOfQueries(Value tensor, Value first);
   Value readRows(Value tensor, Layout layout, Value first);
-  Value emitShift(Value lse);
   FailureOr<SmallVector<Value>> emitSharedTile(Value first, ValueRange carried);
   FailureOr<SmallVector<Value>> emitSharedLoop(const MetQueries &met,
                                                ValueRange carried);
@@ -190,6 +189,10 @@ private:
   /// Which contributions to which captures the loop carries the sums of.
   SmallVector<std::pair<ContributeOp, const CaptureSum *>> carriedSums;
 };
+
+/// lse, a number or a vector, but 0 where there is no key, so that differences
+/// of infinities do not occur.
+Value emitShift(OpBuilder &builder, Location loc, Value lse);
 
 /// The gradients of keys and values that are asked for, which work tiles of
 /// keys give: what they are written to, how that is laid out, and which sums

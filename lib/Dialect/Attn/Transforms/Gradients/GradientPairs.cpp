@@ -2,10 +2,11 @@
 
 #include "GradientPairs.h"
 #include "Adjoints.h"
+#include "GradientLoop.h"
+#include "RegionSlice.h"
 #include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -54,16 +55,6 @@ Value GradientPair::emitProduct(Value queries, unsigned queryLayout, Value keys,
   ScalarBuilder b(loc, builder);
   Layout ofQuery = attention.getLayout(queryLayout),
          ofKey = attention.getLayout(keyLayout);
-  // The batch and the head of the keys.
-  auto share = [&](Value number, unsigned all, unsigned own) -> Value {
-    if (tensors.areSpread)
-      return number;
-    Value numAll = b.createOrFold<tensor::DimOp>(loc, queries, int64_t(all));
-    Value numOwn = b.createOrFold<tensor::DimOp>(loc, keys, int64_t(own));
-    return b.divU(number, b.divU(numAll, numOwn));
-  };
-  Value batch = share(place[0], ofQuery.b, ofKey.b),
-        head = share(place[1], ofQuery.h, ofKey.h);
   int64_t length =
       cast<RankedTensorType>(queries.getType()).getDimSize(ofQuery.d);
   auto loop = scf::ForOp::create(b, b.index(0), b.index(length), b.index(1),
@@ -74,7 +65,8 @@ Value GradientPair::emitProduct(Value queries, unsigned queryLayout, Value keys,
   Value column = loop.getInductionVar();
   Value left =
       extract(queries, ofQuery.arrange(place[0], place[1], place[2], column));
-  Value right = extract(keys, ofKey.arrange(batch, head, place[3], column));
+  Value right =
+      extract(keys, ofKey.arrange(keyBatch, keyHead, place[3], column));
   scf::YieldOp::create(b, b.add(loop.getRegionIterArg(0), b.mul(left, right)));
   return loop.getResult(0);
 }
@@ -94,11 +86,8 @@ GradientPair::Score GradientPair::emitScore(Value x) {
       result.weight = yielded[1];
   }
   ScalarBuilder b(loc, builder);
-  // Of a row without a key no pair is allowed, but its lse has no difference.
-  Value lse = extractOfRow(tensors.lse);
-  Value isEmpty = b.cmp(arith::CmpFPredicate::OEQ, lse, constant(-INFINITY));
-  lse = b.select(isEmpty, constant(0), lse);
-  result.exponent = b.sub(result.score, lse);
+  result.exponent =
+      b.sub(result.score, emitShift(builder, loc, extractOfRow(tensors.lse)));
   return result;
 }
 
@@ -118,27 +107,35 @@ Value GradientPair::emitAdjoint(Value x, Value ds) {
 }
 
 bool mlir::attn::haveIndicesOfPair(ContributeOp contribution) {
-  SetVector<Value> needed;
-  needed.insert_range(contribution.getIndices());
-  for (unsigned next = 0; next < needed.size(); ++next) {
-    auto argument = dyn_cast<BlockArgument>(needed[next]);
-    if (argument && isa<AttentionGradOp>(argument.getOwner()->getParentOp()) &&
-        argument.getArgNumber() <= kAdjointGradient)
-      return false;
-    if (Operation *inner = needed[next].getDefiningOp())
-      inner->walk(
-          [&](Operation *part) { needed.insert_range(part->getOperands()); });
-  }
-  return isa<AttentionGradOp>(contribution->getParentOp());
+  auto op = dyn_cast<AttentionGradOp>(contribution->getParentOp());
+  if (!op)
+    return false;
+  Region &adjoint = op.getAdjoint();
+  return llvm::none_of(contribution.getIndices(), [&](Value index) {
+    SmallVector<Operation *> needed = getRegionSlice(adjoint, index);
+    return llvm::any_of(
+        ArrayRef{kAdjointScore, kAdjointGradient}, [&](unsigned number) {
+          return llvm::any_of(
+              adjoint.getArgument(number).getUsers(), [&](Operation *user) {
+                return llvm::is_contained(
+                    needed, adjoint.findAncestorOpInRegion(*user));
+              });
+        });
+  });
 }
 
 SmallVector<Value> GradientPair::emitIndices(ContributeOp contribution) {
+  Region &adjoint = op.getAdjoint();
   IRMapping mapping;
-  Value none = constant(0);
-  inlineRegion(op.getAdjoint(), {none, none}, mapping);
+  mapArguments(adjoint, {constant(0), constant(0)}, mapping);
   SmallVector<Value> indices;
-  for (Value index : contribution.getIndices())
-    indices.push_back(mapping.lookupOrDefault(index));
+  for (Value index : contribution.getIndices()) {
+    for (Operation *needed : getRegionSlice(adjoint, index, [&](Value value) {
+           return mapping.contains(value);
+         }))
+      cloneWithoutSums(builder, *needed, mapping);
+    indices.push_back(mapping.lookup(index));
+  }
   return indices;
 }
 

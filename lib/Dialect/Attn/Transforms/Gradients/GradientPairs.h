@@ -8,6 +8,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTPAIRS_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTPAIRS_H
 
+#include "Tiles/TileOps.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -16,20 +17,20 @@ namespace mlir::attn {
 class GradientPair {
 public:
   /// The tensors of a gradient, where the builder stands; `delta` is that of
-  /// `emitDelta`. Keys and values may be those of each batch and query head.
+  /// `emitDelta`.
   struct Tensors {
     SmallVector<Value> captures;
     Value lse, delta, outputGrad, value;
-    bool areSpread = false;
   };
 
   /// The pair at the positions (b, h, i, j) of tensors, which regions see as
-  /// `seen`.
+  /// `seen`, with a key of this batch and head of keys.
   GradientPair(OpBuilder &builder, AttentionGradOp op, const Tensors &tensors,
-               ArrayRef<Value> place, ArrayRef<Value> seen)
+               ArrayRef<Value> place, ArrayRef<Value> seen, Value keyBatch,
+               Value keyHead)
       : builder(builder), loc(op.getLoc()), op(op), attention(op),
-        tensors(tensors), place(place), seen(seen),
-        accType(attention.getAccumulatorType()) {}
+        tensors(tensors), place(place), seen(seen), keyBatch(keyBatch),
+        keyHead(keyHead), accType(attention.getAccumulatorType()) {}
 
   Value emitMask();
   /// The score of a pair whose product is `x`, its difference from the
@@ -70,8 +71,7 @@ private:
                                place[0], place[1], place[2]));
   }
   Value constant(double number) {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getFloatAttr(accType, number));
+    return createFloat(builder, loc, accType, number);
   }
 
   /// Values are emitted where it stands.
@@ -81,6 +81,7 @@ private:
   AttentionLikeOpInterface attention;
   Tensors tensors;
   SmallVector<Value> place, seen;
+  Value keyBatch, keyHead;
   FloatType accType;
 };
 

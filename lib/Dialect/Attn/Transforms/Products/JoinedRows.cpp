@@ -1,11 +1,11 @@
 //===- JoinedRows.cpp - Captured rows as elements of queries --------------===//
 
 #include "JoinedRows.h"
+#include "../Gradients/Adjoints.h"
 #include "../Gradients/Differentiate.h"
 #include "Filled.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -35,12 +35,6 @@ bool mlir::attn::isDifferentiable(AttentionGradOp op,
 // Numbers
 //===----------------------------------------------------------------------===//
 
-/// `value` as a float of `type`.
-static Value convert(OpBuilder &builder, Location loc, Value value, Type type) {
-  return convertScalarToDtype(builder, loc, value, type,
-                              /*isUnsignedCast=*/false);
-}
-
 static Value createNumber(OpBuilder &builder, Location loc, FloatType type,
                           double number) {
   return arith::ConstantOp::create(builder, loc,
@@ -65,8 +59,8 @@ static Value roundTensor(OpBuilder &builder, Location loc, Value tensor,
   auto rounded = linalg::GenericOp::create(
       builder, loc, empty.getType(), tensor, empty, maps, loops,
       [&](OpBuilder &inner, Location where, ValueRange arguments) {
-        linalg::YieldOp::create(inner, where,
-                                convert(inner, where, arguments[0], type));
+        linalg::YieldOp::create(
+            inner, where, convertFloats(inner, where, arguments[0], type));
       });
   return rounded.getResult(0);
 }
@@ -140,21 +134,22 @@ Value JoinedRows::emitPart(const JoinedProduct &one, End end, unsigned part) {
   SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
   double factor = end == kRows ? one.factor : 1;
   auto emit = [&](OpBuilder &inner, Location where, ValueRange arguments) {
-    Value value = convert(inner, where, arguments[0], accType);
+    Value value = convertFloats(inner, where, arguments[0], accType);
     if (factor != 1)
       value = arith::MulFOp::create(
           inner, where, value, createNumber(inner, where, accType, factor));
     for (unsigned before = 0; before < part; ++before) {
-      Value high = convert(inner, where, value, type);
-      Value rest = arith::SubFOp::create(inner, where, value,
-                                         convert(inner, where, high, accType));
+      Value high = convertFloats(inner, where, value, type);
+      Value rest = arith::SubFOp::create(
+          inner, where, value, convertFloats(inner, where, high, accType));
       // Infinity has no rest.
       Value isNumber = arith::CmpFOp::create(
           inner, where, arith::CmpFPredicate::ORD, rest, rest);
       value = arith::SelectOp::create(inner, where, isNumber, rest,
                                       createNumber(inner, where, accType, 0));
     }
-    linalg::YieldOp::create(inner, where, convert(inner, where, value, type));
+    linalg::YieldOp::create(inner, where,
+                            convertFloats(inner, where, value, type));
   };
   return linalg::GenericOp::create(builder, loc, empty.getType(), slice, empty,
                                    maps, loops, emit)
@@ -241,7 +236,7 @@ Value JoinedRows::emitCaptureGradient(const JoinedProduct &one, End end,
       [&](OpBuilder &inner, Location where, ValueRange arguments) {
         Value sum;
         for (Value part : arguments.drop_back()) {
-          Value next = convert(inner, where, part, accType);
+          Value next = convertFloats(inner, where, part, accType);
           sum = sum ? arith::AddFOp::create(inner, where, sum, next) : next;
         }
         if (factor != 1)

@@ -1,8 +1,8 @@
 //===- SharedKeys.cpp - Keys that batches and heads share -----------------===//
 
 #include "SharedKeys.h"
+#include "Gradients/Adjoints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -97,10 +97,6 @@ Value SharedKeys::sum(Value copies, unsigned which, FloatType type) {
 Value SharedKeys::sum(unsigned which, FloatType type, Part emitPart) {
   Layout layout = op.getLayout(which);
   FloatType accType = op.getAccumulatorType();
-  auto convert = [&](OpBuilder &inner, Value value, Type to) {
-    return convertScalarToDtype(inner, loc, value, to,
-                                /*isUnsignedCast=*/false);
-  };
   Value empty = tensor::EmptyOp::create(
       builder, loc, tensor::getMixedSizes(builder, loc, getTensor(which)),
       type);
@@ -108,8 +104,9 @@ Value SharedKeys::sum(unsigned which, FloatType type, Part emitPart) {
   auto emit = [&](OpBuilder &inner, Location, ValueRange) {
     SmallVector<Value> start = getPlace(inner, loc);
     if (!areSpread()) {
-      Value only = convert(inner, emitPart(inner, start), accType);
-      linalg::YieldOp::create(inner, loc, convert(inner, only, type));
+      Value only = convertFloats(inner, loc, emitPart(inner, start), accType);
+      linalg::YieldOp::create(inner, loc,
+                              convertFloats(inner, loc, only, type));
       return;
     }
     Value zero = arith::ConstantIndexOp::create(inner, loc, 0);
@@ -129,8 +126,9 @@ Value SharedKeys::sum(unsigned which, FloatType type, Part emitPart) {
     auto branch = scf::IfOp::create(inner, loc, TypeRange(accType), isOne,
                                     /*withElseRegion=*/true);
     OpBuilder single = branch.getThenBodyBuilder();
-    scf::YieldOp::create(single, loc,
-                         convert(single, emitPart(single, start), accType));
+    scf::YieldOp::create(
+        single, loc,
+        convertFloats(single, loc, emitPart(single, start), accType));
 
     OpBuilder several = branch.getElseBodyBuilder();
     Value none =
@@ -148,13 +146,13 @@ Value SharedKeys::sum(unsigned which, FloatType type, Part emitPart) {
                                             ofBatches.getInductionVar());
     place[layout.h] = arith::AddIOp::create(second, loc, place[layout.h],
                                             ofHeads.getInductionVar());
-    Value part = convert(second, emitPart(second, place), accType);
+    Value part = convertFloats(second, loc, emitPart(second, place), accType);
     scf::YieldOp::create(
         second, loc,
         arith::AddFOp::create(second, loc, ofHeads.getRegionIterArg(0), part)
             .getResult());
-    linalg::YieldOp::create(inner, loc,
-                            convert(inner, branch.getResult(0), type));
+    linalg::YieldOp::create(
+        inner, loc, convertFloats(inner, loc, branch.getResult(0), type));
   };
   return linalg::GenericOp::create(builder, loc, empty.getType(), ValueRange(),
                                    empty, builder.getMultiDimIdentityMap(4),

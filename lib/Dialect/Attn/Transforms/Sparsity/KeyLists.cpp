@@ -31,7 +31,7 @@ public:
               BoundsCheckSites *sites)
       : builder(builder), op(op), attention(op), form(op), rows(rows),
         sites(sites), loc(op.getLoc()), accType(attention.getAccumulatorType()),
-        numKeys(op.getScheduleAttr().getTileN()) {}
+        numKeys(op.getScheduleAttr().getTileN()), captured(builder, op, rows) {}
 
   FailureOr<TileState> emit(TileState state);
 
@@ -49,6 +49,7 @@ private:
   Value emitQuery();
   Value gatherRows(Value tensor, Layout layout, const Keys &keys);
   TilePairs getPairs(const Keys &keys);
+  RegionVectorizer createVectorizer() const;
   FailureOr<TileState> emitTile(Value first, TileState state);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
@@ -92,8 +93,7 @@ private:
   Value begin, end;
   /// What all scores of the query are multiplied by, or null.
   Value factor;
-  /// Products of captured rows, or none.
-  std::optional<KeyProducts> captured;
+  KeyProducts captured;
 };
 } // namespace
 
@@ -102,18 +102,12 @@ Value KeyListLoop::emitQuery() {
   Value tensor = op.getQuery();
   Layout layout = attention.getLayout(0);
   auto type = cast<RankedTensorType>(tensor.getType());
-  auto vectorType =
-      VectorType::get({type.getDimSize(layout.d)}, type.getElementType());
-  Value padding = arith::ConstantOp::create(
-      builder, loc, builder.getZeroAttr(type.getElementType()));
-  SmallVector<Value> indices =
-      layout.arrange(rows.batch, rows.head, rows.row, index(0));
-  AffineMap map =
-      AffineMap::get(type.getRank(), 0, builder.getAffineDimExpr(layout.d));
-  Value read =
-      vector::TransferReadOp::create(builder, loc, vectorType, tensor, indices,
-                                     padding, map, ArrayRef<bool>{true});
-  return castShape(extend(read), {vectorType.getDimSize(0), 1});
+  int64_t length = type.getDimSize(layout.d);
+  Value read = createRead(
+      builder, loc, VectorType::get({length}, type.getElementType()), tensor,
+      layout.arrange(rows.batch, rows.head, rows.row, index(0)), {layout.d},
+      {true});
+  return castShape(extend(read), {length, 1});
 }
 
 void KeyListLoop::emitPrologue() {
@@ -121,7 +115,7 @@ void KeyListLoop::emitPrologue() {
   query = emitQuery();
   // Reads that are checked are single ones.
   if (!sites)
-    captured.emplace(builder, op, rows);
+    captured.emitRows();
   // Without lists, all keys in order.
   if (!hasKeyLists(attention)) {
     begin = index(0);
@@ -203,6 +197,13 @@ TilePairs KeyListLoop::getPairs(const Keys &keys) {
   return pairs;
 }
 
+RegionVectorizer KeyListLoop::createVectorizer() const {
+  RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+  vectorizer.setUnrolled();
+  captured.set(vectorizer);
+  return vectorizer;
+}
+
 FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
   auto emitOfList = [&]() -> FailureOr<SmallVector<Value>> {
     Keys keys = emitKeys(first);
@@ -219,13 +220,9 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
                          createFloat(builder, loc, type, 0.0),
                          /*isTransposed=*/false);
   });
-  if (captured)
-    captured->emit(keys.positions, keys.exist);
+  captured.emit(keys.positions, keys.exist);
   auto emitColumn = [&]() -> FailureOr<Value> {
-    RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
-    vectorizer.setUnrolled();
-    if (captured)
-      captured->set(vectorizer);
+    RegionVectorizer vectorizer = createVectorizer();
     FailureOr<Value> scores =
         emitTileScores(builder, op, form, vectorizer, getPairs(keys),
                        castShape(products, {numKeys}), TileKind::Key);
@@ -234,10 +231,7 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
     return castShape(*scores, {numKeys, 1});
   };
   auto emitWeights = [&] {
-    RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
-    vectorizer.setUnrolled();
-    if (captured)
-      captured->set(vectorizer);
+    RegionVectorizer vectorizer = createVectorizer();
     return emitTileWeights(builder, op, form, vectorizer, getPairs(keys),
                            castShape(products, {numKeys}), TileKind::Key);
   };

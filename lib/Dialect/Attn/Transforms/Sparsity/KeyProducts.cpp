@@ -51,10 +51,7 @@ int64_t mlir::attn::getCapturedRowElements(AttentionLikeOpInterface op) {
   return elements;
 }
 
-KeyProducts::KeyProducts(OpBuilder &builder, OnlineAttentionOp op,
-                         const TileRows &rows)
-    : builder(builder), op(op), rows(rows), loc(op.getLoc()),
-      accType(AttentionLikeOpInterface(op).getAccumulatorType()) {
+void KeyProducts::emitRows() {
   for (auto &[loop, product] : findLoops(op)) {
     Value row = emitRow(product.rows);
     products.push_back({loop, product, row, Value()});

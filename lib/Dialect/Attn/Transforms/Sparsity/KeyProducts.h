@@ -18,10 +18,13 @@ namespace mlir::attn {
 
 class KeyProducts {
 public:
-  /// Those of the query `rows` of `op`, whose rows are read where the builder
-  /// stands.
-  KeyProducts(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows);
+  /// None of the query `rows` of `op`, so far.
+  KeyProducts(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows)
+      : builder(builder), op(op), rows(rows), loc(op.getLoc()),
+        accType(AttentionLikeOpInterface(op).getAccumulatorType()) {}
 
+  /// Finds them, and reads the rows of the query.
+  void emitRows();
   /// Computes them for keys at these positions, as regions see them, of which
   /// there are those with `exist`.
   void emit(Value positions, Value exist);
