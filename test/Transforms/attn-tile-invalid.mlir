@@ -85,6 +85,18 @@ func.func @tiles_of_lists(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %row
 
 // -----
 
+func.func @lists_together(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
+    -> tensor<1x1x16x8xf32> {
+  // expected-error@+1 {{expects a schedule without queries, as each query has a list of keys of its own, but got #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8, queries = 2>; leave it out, and the compiler chooses one}}
+  %acc, %max, %sum = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8, queries = 2>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)
+      outs(%q, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  return %acc : tensor<1x1x16x8xf32>
+}
+
+// -----
+
 func.func @words_of_gathered(%q: tensor<1x1x16x8xbf16>, %a: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
     -> tensor<1x1x16x8xf32> {
   // expected-error@+1 {{expects tile_n to be a multiple of 32 for gathered keys, but got #hopper.schedule<tile_m = 64, tile_n = 80, stages = 2, registers = 208, head_swizzle = 1>; leave it out, and the compiler chooses one}}

@@ -84,3 +84,52 @@ func.func @all(%q: tensor<1x1x16x20xf32>, %k: tensor<1x1x?x20xf32>, %stat: tenso
       outs(%q, %stat, %stat : tensor<1x1x16x20xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
   return %s#0 : tensor<1x1x16x20xf32>
 }
+
+// Without a list, the keys are those between the bounds of the mask, of which
+// it asks for each.
+
+// CHECK-LABEL: func @bounded
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %[[I:.*]]) in
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c8
+// CHECK-NOT: scf.if
+// CHECK: arith.cmpi sle, %{{.*}} : vector<8xindex>
+func.func @bounded(%q: tensor<1x1x16x8xf32>, %stat: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
+  %s:3 = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%q, %stat, %stat : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+      blocks(%b, %h, %i0, %i1, %n) {
+        %c0 = arith.constant 0 : index
+        %end = arith.minsi %i1, %n : index
+        attn.yield %c0, %c0, %i0, %end : index, index, index, index
+      }
+  return %s#0 : tensor<1x1x16x8xf32>
+}
+
+// Where bounds do not say all, a step without an allowed key is passed over.
+
+// CHECK-LABEL: func @asked
+// CHECK: scf.for %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (vector<8x1xf32>, vector<1xf32>, vector<1xf32>) {
+// CHECK:   %[[ALLOWED:.*]] = arith.andi %{{.*}} : vector<8xi1>
+// CHECK:   %[[ANY:.*]] = vector.reduction <or>, %[[ALLOWED]] : vector<8xi1> into i1
+// CHECK:   scf.if %[[ANY]] -> (vector<8x1xf32>, vector<1xf32>, vector<1xf32>) {
+// CHECK:     attn.gather_rows
+// CHECK:   } else {
+// CHECK:     scf.yield %[[ACC]], %[[MAX]], %[[SUM]]
+func.func @asked(%q: tensor<1x1x16x8xf32>, %stat: tensor<1x1x16xf32>, %own: tensor<16xi32>) -> tensor<1x1x16x8xf32> {
+  %s:3 = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      captures(%own : tensor<16xi32>)
+      outs(%q, %stat, %stat : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+      mask(%b, %h, %i, %j, %of) {
+        %row = tensor.extract %of[%i] : tensor<16xi32>
+        %key = tensor.extract %of[%j] : tensor<16xi32>
+        %m = arith.cmpi eq, %row, %key : i32
+        attn.yield %m : i1
+      }
+  return %s#0 : tensor<1x1x16x8xf32>
+}

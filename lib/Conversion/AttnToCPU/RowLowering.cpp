@@ -311,6 +311,8 @@ LogicalResult RowLowering::lowerOp(Operation &op) {
   loc = op.getLoc();
   if (auto keys = dyn_cast<scf::ForOp>(op))
     return lowerKeys(keys);
+  if (auto needed = dyn_cast<scf::IfOp>(op))
+    return lowerNeeded(needed);
   if (auto contract = dyn_cast<vector::ContractionOp>(op))
     return lowerContract(contract);
   if (auto reduction = dyn_cast<vector::MultiDimReductionOp>(op))
@@ -358,6 +360,37 @@ LogicalResult RowLowering::lowerBlock(Block &block) {
   return success();
 }
 
+/// A step that is passed over unless a key of it is needed. The accumulator
+/// stays where it is.
+LogicalResult RowLowering::lowerNeeded(scf::IfOp op) {
+  auto get = [&](Value value) { return mapping.lookupOrDefault(value); };
+  auto after = cast<scf::YieldOp>(op.thenYield()),
+       before = cast<scf::YieldOp>(op.elseYield());
+  Value acc = buffers.lookup(before.getOperand(0));
+  SmallVector<Value> kept = {get(before.getOperand(1)),
+                             get(before.getOperand(2))};
+  auto branch = scf::IfOp::create(builder, loc, TypeRange(ValueRange(kept)),
+                                  get(op.getCondition()),
+                                  /*withElseRegion=*/true);
+  buffers[op.getResult(0)] = acc;
+  for (unsigned number : {0, 1})
+    mapping.map(op.getResult(number + 1), branch.getResult(number));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, kept);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  if (failed(lowerBlock(*op.thenBlock())))
+    return failure();
+  if (!acc || buffers.lookup(after.getOperand(0)) != acc ||
+      !op.elseBlock()->without_terminator().empty())
+    return op.emitError("expects a choice to pass over a step as attn-tile "
+                        "makes it");
+  scf::YieldOp::create(
+      builder, op.getLoc(),
+      ValueRange{get(after.getOperand(1)), get(after.getOperand(2))});
+  return success();
+}
+
 LogicalResult RowLowering::lowerKeys(scf::ForOp op) {
   auto invalid = [&] {
     return op.emitError("expects a loop over a list of keys as attn-tile makes "
@@ -366,14 +399,17 @@ LogicalResult RowLowering::lowerKeys(scf::ForOp op) {
   if (op.getNumRegionIterArgs() != 3)
     return invalid();
   // The query is read once.
-  for (auto contract : op.getOps<vector::ContractionOp>())
-    if (!contract.getRhs().getParentBlock()->getParentOp() ||
-        contract.getRhs().getParentBlock() != op.getBody()) {
-      FailureOr<Value> query = materialize(contract.getRhs());
-      if (failed(query))
-        return failure();
-      buffers[contract.getRhs()] = *query;
-    }
+  SmallVector<Value> rows;
+  op.walk([&](vector::ContractionOp contract) {
+    if (op.isDefinedOutsideOfLoop(contract.getRhs()))
+      rows.push_back(contract.getRhs());
+  });
+  for (Value row : rows) {
+    FailureOr<Value> query = materialize(row);
+    if (failed(query))
+      return failure();
+    buffers[row] = *query;
+  }
   FailureOr<Value> acc = materialize(op.getInitArgs()[0]);
   if (failed(acc))
     return failure();
@@ -405,6 +441,10 @@ LogicalResult RowLowering::lowerKeys(scf::ForOp op) {
 
 LogicalResult RowLowering::run() {
   loc = loop.getLoc();
+  if (schedule.getQueries() != 1)
+    return loop.emitError("expects a schedule without queries on a CPU, but "
+                          "got ")
+           << schedule << "; leave it out, and the compiler chooses one";
   builder.setInsertionPoint(loop);
   // The queries of a task follow each other.
   SmallVector<OpFoldResult> steps = loop.getMixedStep();

@@ -58,6 +58,7 @@ private:
   LogicalResult lowerBlock(Block &block);
   LogicalResult lowerOp(Operation &op);
   LogicalResult lowerKeys(scf::ForOp op);
+  LogicalResult lowerNeeded(scf::IfOp op);
   LogicalResult lowerGather(GatherOp op);
   LogicalResult lowerReduction(vector::MultiDimReductionOp op);
   FailureOr<Value> getOfKeys(Value value);

@@ -187,3 +187,26 @@ func.func @columns(%a: memref<8x8xf32>, %out: memref<8xf32>) {
   } {attn.schedule = #attn.schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 1>}
   return
 }
+
+// -----
+
+func.func @together() {
+  // expected-error @below {{expects a schedule without queries on a CPU, but got #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8, queries = 2>; leave it out, and the compiler chooses one}}
+  scf.forall (%i) in (4) {
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8, queries = 2>}
+  return
+}
+
+// -----
+
+func.func @other_choice(%x: f32, %c: i1) {
+  scf.forall (%i) in (4) {
+    // expected-error @below {{expects a choice to pass over a step as attn-tile makes it}}
+    %a:3 = scf.if %c -> (f32, f32, f32) {
+      scf.yield %x, %x, %x : f32, f32, f32
+    } else {
+      scf.yield %x, %x, %x : f32, f32, f32
+    }
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
+  return
+}

@@ -223,10 +223,11 @@ func.func @branch(%q: tensor<1x1x?x64xbf16>, %l: tensor<1x1x?xf32>) -> tensor<1x
   return %r : tensor<1x1x?x64xbf16>
 }
 
-// What no matrix instruction takes is computed query by query.
+// What no matrix instruction takes is computed query by query, as many at a
+// time as there are registers for; of long rows fewer, by more lanes.
 
 // CHECK-LABEL: func @keys
-// CHECK: schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+// CHECK: schedule #attn.row_schedule<rows = 32, tile_n = 32, lanes = 8, queries = 8>
 func.func @keys(%q: tensor<1x1x?x60xbf16>, %v: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
   %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x60xbf16>, tensor<1x1x?x60xbf16>, tensor<1x1x?x64xbf16>)
       outs(%v : tensor<1x1x?x64xbf16>)
@@ -234,7 +235,7 @@ func.func @keys(%q: tensor<1x1x?x60xbf16>, %v: tensor<1x1x?x64xbf16>) -> tensor<
 }
 
 // CHECK-LABEL: func @values
-// CHECK: schedule #attn.row_schedule<
+// CHECK: schedule #attn.row_schedule<rows = 16, tile_n = 32, lanes = 16, queries = 4>
 func.func @values(%q: tensor<1x1x?x64xbf16>, %v: tensor<1x1x?x264xbf16>) -> tensor<1x1x?x264xbf16> {
   %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x264xbf16>)
       outs(%v : tensor<1x1x?x264xbf16>)
@@ -242,7 +243,7 @@ func.func @values(%q: tensor<1x1x?x64xbf16>, %v: tensor<1x1x?x264xbf16>) -> tens
 }
 
 // CHECK-LABEL: func @floats
-// CHECK: schedule #attn.row_schedule<
+// CHECK: schedule #attn.row_schedule<rows = 32, tile_n = 32, lanes = 8, queries = 8>
 func.func @floats(%q: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
   %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
       outs(%q : tensor<1x1x?x64xf32>)

@@ -51,7 +51,7 @@
 // CHECK: attn.yield %{{[^,]*}} : f32
 // CHECK-NOT: attn.attention_grad
 // ROWS-LABEL: func @causal(
-// ROWS-COUNT-3: #attn.row_schedule<rows = 4, tile_n = 32, lanes = 4>
+// ROWS-COUNT-3: #attn.row_schedule<rows = 32, tile_n = 32, lanes = 4, queries = 8>
 func.func @causal(%q: !q, %k: !q, %v: !q, %o: !q, %l: !l, %do: !q) -> (!q, !q, !q) {
   %dq, %dk, %dv = attn.attention_grad wrt(q, k, v) ins(%q, %k, %v, %o, %l, %do : !q, !q, !q, !q, !l, !q)
     outs(%q, %k, %v : !q, !q, !q)
@@ -75,7 +75,7 @@ func.func @causal(%q: !q, %k: !q, %v: !q, %o: !q, %l: !l, %do: !q) -> (!q, !q, !
 // CHECK-NEXT: captures({{.*}} : tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8x320xbf16>, tensor<1x4x8x320xbf16>)
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<1x2x8x320xbf16>)
 // ROWS-LABEL: func @wide(
-// ROWS: #attn.row_schedule<rows = 4, tile_n = 32, lanes = 32>
+// ROWS: #attn.row_schedule<rows = 16, tile_n = 32, lanes = 32, queries = 4>
 func.func @wide(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q) -> !k {
   %dk = attn.attention_grad wrt(k) ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q) outs(%k : !k)
   return %dk : !k

@@ -12,7 +12,7 @@ func.func @other_step(%q: tensor<1x1x16x8xbf16>, %rows: tensor<17xi32>, %columns
 // -----
 
 func.func @too_many_rows(%q: tensor<1x1x16x8xbf16>, %rows: tensor<17xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x16x8xbf16>) -> tensor<1x1x16x8xbf16> {
-  // expected-error @below {{expects a schedule with at most 32 rows, the warps of a CTA, on a GPU, but got #attn.row_schedule<rows = 33, tile_n = 32, lanes = 1>}}
+  // expected-error @below {{expects a schedule with at most 32 warps in a CTA on a GPU, each for the queries of rows that it computes together, but got #attn.row_schedule<rows = 33, tile_n = 32, lanes = 1>}}
   %r = attn.attention schedule #attn.row_schedule<rows = 33, tile_n = 32, lanes = 1>
       ins(%q, %q, %q : tensor<1x1x16x8xbf16>, tensor<1x1x16x8xbf16>, tensor<1x1x16x8xbf16>)
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)

@@ -28,8 +28,9 @@
 // CHECK: %[[OWN:.*]] = arith.select %{{.*}}, %{{.*}}, %c-1_i32
 // CHECK-COUNT-8: nvvm.shfl.sync idx %{{.*}}, %[[OWN]]
 // CHECK-COUNT-8: ld.global.nc.v4.b32
-// Sums of eight lanes for eight keys in 4 + 2 + 1 exchanges, then the maximum.
-// CHECK-COUNT-12: nvvm.shfl.sync bfly
+// Sums of eight lanes for eight keys in 4 + 2 + 1 exchanges, of which three are
+// behind the last of them, then the maximum.
+// CHECK-COUNT-8: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.shfl.sync bfly
 // CHECK-COUNT-2: llvm.nvvm.ex2.approx.ftz.f32
 // CHECK-COUNT-8: ld.global.nc.v4.b32
@@ -117,4 +118,37 @@ func.func @never(%q: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tens
         attn.yield %p : i1
       }
   return %r : tensor<1x1x?x64xbf16>
+}
+
+// Four queries to a warp, of which the last may not be there: each row of keys
+// and values is read once for all of them. A step is passed over unless one of
+// them has an allowed key in it.
+
+// CHECK-LABEL: llvm.func @together(
+// CHECK-SAME: hopper.schedule = #attn.row_schedule<rows = 8, tile_n = 32, lanes = 8, queries = 4>, hopper.shared_bytes = 0 : i64, hopper.threads = 64 : i64
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c4_i32
+// CHECK: %[[ROW:.*]] = arith.addi %{{.*}}, %[[FIRST]] : i32
+// CHECK: %[[SECOND:.*]] = arith.addi %[[ROW]], %c1_i32
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[SECOND]]
+// CHECK: arith.minui %[[SECOND]]
+// CHECK: %{{.*}}:24 = scf.if
+// CHECK: scf.for
+// CHECK-COUNT-4: nvvm.vote.sync any
+// CHECK: %{{.*}}:24 = scf.if
+// CHECK-COUNT-8: ld.global.nc.v4.b32
+// CHECK-NOT: ld.global.nc.v4
+// CHECK-COUNT-4: llvm.nvvm.ex2.approx.ftz.f32{{.*}}
+// CHECK: scf.if %[[EXISTS]] {
+func.func @together(%q: tensor<1x1x?x32xf32>, %k: tensor<1x1x?x32xf32>, %o: tensor<1x1x?x32xf32>, %own: tensor<?xi32>) -> tensor<1x1x?x32xf32> {
+  %r = attn.attention schedule #attn.row_schedule<rows = 8, tile_n = 32, lanes = 8, queries = 4>
+      ins(%q, %k, %k : tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>, tensor<1x1x?x32xf32>)
+      captures(%own : tensor<?xi32>)
+      outs(%o : tensor<1x1x?x32xf32>)
+      mask(%b, %h, %i, %j, %of) {
+        %row = tensor.extract %of[%i] : tensor<?xi32>
+        %key = tensor.extract %of[%j] : tensor<?xi32>
+        %m = arith.cmpi eq, %row, %key : i32
+        attn.yield %m : i1
+      }
+  return %r : tensor<1x1x?x32xf32>
 }

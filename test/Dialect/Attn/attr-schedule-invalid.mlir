@@ -113,3 +113,13 @@ func.func @clause_other_dialect(%q: tensor<1x1x2x4xf32>) {
 
 // expected-error@+1 {{expects lanes to be a power of two that divides tile_n, which is 24, but got 16}}
 #s = #attn.row_schedule<rows = 1, tile_n = 24, lanes = 16>
+
+// -----
+
+// expected-error@+1 {{expects queries to be positive, but got 0}}
+#s = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8, queries = 0>
+
+// -----
+
+// expected-error@+1 {{expects queries to divide rows, which is 4, but got 3}}
+#s = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8, queries = 3>

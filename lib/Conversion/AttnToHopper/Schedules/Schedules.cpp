@@ -267,11 +267,32 @@ RowScheduleAttr mlir::attn::getRowSchedule(AttentionLikeOpInterface op) {
   int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
   int64_t lanes = llvm::PowerOf2Ceil(llvm::divideCeil(dim * bytes, 16));
   lanes = std::min<int64_t>(lanes, 8);
-  // Registers have to suffice for the rows of a second product, too.
-  constexpr int64_t most = 48;
-  int64_t captured = getCapturedRowElements(op);
-  if (captured != 0 &&
-      op.getQueryKeyDim() + op.getValueDim() + captured > most * lanes)
-    lanes = hopper::kWarpThreads;
-  return RowScheduleAttr::get(op.getContext(), /*rows=*/4, /*tileN=*/32, lanes);
+  constexpr int64_t warps = 4;
+  auto getSchedule = [&](int64_t queries) {
+    return RowScheduleAttr::get(op.getContext(), /*rows=*/warps * queries,
+                                /*tileN=*/hopper::kWarpThreads, lanes, queries);
+  };
+  if (hasKeyLists(op))
+    return getSchedule(1);
+  // A lane has registers for so many elements of its queries and of their
+  // results, beside those of a key. The more queries, the fewer bytes for each;
+  // the more lanes, the more exchanges.
+  constexpr int64_t most = 128;
+  int64_t elements =
+      op.getQueryKeyDim() + op.getValueDim() + getCapturedRowElements(op);
+  int64_t queries = 8;
+  auto isTooMuch = [&] { return elements * queries > most * lanes; };
+  auto growLanes = [&](int64_t largest) {
+    while (lanes < largest && isTooMuch())
+      lanes *= 2;
+  };
+  auto shrinkQueries = [&](int64_t least) {
+    while (queries > least && isTooMuch())
+      queries /= 2;
+  };
+  growLanes(16);
+  shrinkQueries(4);
+  growLanes(hopper::kWarpThreads);
+  shrinkQueries(1);
+  return getSchedule(queries);
 }

@@ -1,4 +1,4 @@
-//===- RowKernel.cpp - A kernel of queries with lists of keys -------------===//
+//===- RowKernel.cpp - A kernel of single queries -------------------------===//
 
 #include "RowKernel.h"
 #include "DependentLaunch.h"
@@ -15,13 +15,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Threads of a warp, which are the keys of a step.
-
 RowKernel::RowKernel(OpBuilder &builder, func::FuncOp function,
                      scf::ForallOp grid, RowScheduleAttr schedule,
                      bool accurateTanh)
     : b(function.getLoc(), builder), function(function), grid(grid),
       schedule(schedule), accurateTanh(accurateTanh),
+      queries(schedule.getQueries()), query(&queries.front()),
       lanes(schedule.getLanes()) {
   b.setInsertionPoint(function);
 }
@@ -81,7 +80,7 @@ Value RowKernel::getExtent(unsigned argument, unsigned dim) {
 Value RowKernel::toI64(OpFoldResult value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return b.i64(*constant);
-  return toI64(mapping.lookup(cast<Value>(value)));
+  return toI64(query->mapping.lookup(cast<Value>(value)));
 }
 
 Value RowKernel::offsetPointer(Value pointer, Value bytes) {
@@ -149,7 +148,7 @@ LogicalResult RowKernel::emitDim(Operation &op) {
   if (!number)
     return op.emitError("expects the number of a dimension to be a constant");
   Value extent = getExtent(*argument, *number);
-  mapping.map(
+  query->mapping.map(
       dim.getResult(),
       arith::IndexCastOp::create(b, b.getIndexType(), extent).getResult());
   return success();
@@ -165,18 +164,29 @@ LogicalResult RowKernel::emitGather(GatherOp op) {
   FailureOr<unsigned> argument = getArgument(op.getSource(), op);
   if (failed(argument))
     return failure();
-  Value active = mapping.lookup(op.getMask());
+  Value active = query->mapping.lookup(op.getMask());
   SmallVector<Value> position;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
-    Value at = mapping.lookup(index);
+    Value at = query->mapping.lookup(index);
     if (op.getBox() && op.getBox()->isFunctionOfDim(dim))
       at = b.add(at, getNumberInStep());
     position.push_back(toI64(at));
     Value inRange = b.ult(position.back(), getExtent(*argument, dim));
     active = b.andI(active, inRange);
   }
-  mapping.map(op.getResult(), emitLoad(getAddress(*argument, position), active,
-                                       getElementTypeOrSelf(op.getType())));
+  query->mapping.map(op.getResult(),
+                     emitLoad(getAddress(*argument, position), active,
+                              getElementTypeOrSelf(op.getType())));
+  return success();
+}
+
+LogicalResult RowKernel::forEachQuery(function_ref<LogicalResult()> emit) {
+  for (Query &each : queries) {
+    query = &each;
+    if (failed(emit()))
+      return failure();
+  }
+  query = &queries.front();
   return success();
 }
 
@@ -184,14 +194,24 @@ LogicalResult RowKernel::emitOp(Operation &op) {
   b.setLoc(op.getLoc());
   if (auto keys = dyn_cast<scf::ForOp>(op))
     return emitKeys(keys);
+  if (auto needed = dyn_cast<scf::IfOp>(op))
+    return emitNeeded(needed);
   if (auto contract = dyn_cast<vector::ContractionOp>(op))
     return emitContract(contract);
+  return forEachQuery([&] { return emitOfQuery(op); });
+}
+
+LogicalResult RowKernel::emitOfQuery(Operation &op) {
+  if (auto reduction = dyn_cast<vector::ReductionOp>(op)) {
+    emitAny(reduction);
+    return success();
+  }
   if (auto step = dyn_cast<OnlineStepOp>(op))
     return emitStep(step);
   if (isa<tensor::DimOp>(op))
     return emitDim(op);
   if (auto step = dyn_cast<vector::StepOp>(op)) {
-    mapping.map(step.getResult(), getNumberInStep());
+    query->mapping.map(step.getResult(), getNumberInStep());
     return success();
   }
   // What is done to results, when they are written.
@@ -204,9 +224,9 @@ LogicalResult RowKernel::emitOp(Operation &op) {
                   ? dyn_cast<VectorType>(op.getResult(0).getType())
                   : VectorType();
   if (isa<vector::ShapeCastOp, vector::BroadcastOp>(op)) {
-    Value source = mapping.lookupOrNull(op.getOperand(0));
+    Value source = query->mapping.lookupOrNull(op.getOperand(0));
     if (source && (isa<vector::ShapeCastOp>(op) || type.getRank() == 1))
-      mapping.map(op.getResult(0), source);
+      query->mapping.map(op.getResult(0), source);
     return success();
   }
   if (isa<vector::TransferReadOp>(op) || (type && type.getRank() == 2))
@@ -220,16 +240,17 @@ LogicalResult RowKernel::emitOp(Operation &op) {
         return op.emitError("expects a constant vector to be a splat");
       constant = elements.getSplatValue<Attribute>();
     }
-    mapping.map(
+    query->mapping.map(
         op.getResult(0),
         arith::ConstantOp::create(b, cast<TypedAttr>(constant)).getResult());
     return success();
   }
   // The query, converted.
-  if (op.getNumOperands() == 1 && !mapping.contains(op.getOperand(0)))
+  if (op.getNumOperands() == 1 && !query->mapping.contains(op.getOperand(0)))
     return success();
   if (isa<affine::AffineApplyOp>(op)) {
-    mapping.map(op.getResult(0), b.clone(op, mapping)->getResult(0));
+    query->mapping.map(op.getResult(0),
+                       b.clone(op, query->mapping)->getResult(0));
     return success();
   }
   auto dropout = dyn_cast<DropoutOp>(op);
@@ -237,15 +258,16 @@ LogicalResult RowKernel::emitOp(Operation &op) {
     return failure();
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
-    operands.push_back(mapping.lookup(operand));
+    operands.push_back(query->mapping.lookup(operand));
   if (dropout) {
-    mapping.map(dropout.getFactor(), emitDropout(b, dropout, operands));
+    query->mapping.map(dropout.getFactor(), emitDropout(b, dropout, operands));
     return success();
   }
-  mapping.map(op.getResult(0),
-              emitScalarOp(b, op, operands,
-                           getElementTypeOrSelf(op.getResult(0).getType()),
-                           accurateTanh));
+  query->mapping.map(
+      op.getResult(0),
+      emitScalarOp(b, op, operands,
+                   getElementTypeOrSelf(op.getResult(0).getType()),
+                   accurateTanh));
   return success();
 }
 
@@ -262,12 +284,12 @@ LogicalResult RowKernel::emitBlock(Block &block) {
 
 /// Element `number` of what this lane has of a value for the columns.
 FailureOr<Value> RowKernel::evaluateColumn(Value value, unsigned number) {
-  auto it = columns.find(value);
-  if (it != columns.end())
+  auto it = query->columns.find(value);
+  if (it != query->columns.end())
     return it->second[number];
   Operation *op = value.getDefiningOp();
   if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op))
-    return mapping.lookup(broadcast.getSource());
+    return query->mapping.lookup(broadcast.getSource());
   DenseElementsAttr constant;
   if (op && matchPattern(op, m_Constant(&constant)) && constant.isSplat())
     return arith::ConstantOp::create(b, constant.getSplatValue<TypedAttr>())
@@ -299,12 +321,22 @@ static void emitIf(ScalarBuilder &b, Value condition, function_ref<void()> body,
   otherwise();
 }
 
+/// The same of what may fail; without a condition, always.
+static LogicalResult emitIfAny(ScalarBuilder &b, Value condition,
+                               function_ref<LogicalResult()> body) {
+  if (!condition)
+    return body();
+  LogicalResult result = success();
+  emitIf(b, condition, [&] { result = body(); });
+  return result;
+}
+
 LogicalResult RowKernel::emitRowResult(Value vector, unsigned argument,
                                        ArrayRef<OpFoldResult> offsets) {
   SmallVector<Value> position;
   for (OpFoldResult offset : offsets)
     position.push_back(toI64(offset));
-  Value value = mapping.lookup(vector);
+  Value value = query->mapping.lookup(vector);
   Value isFirst = b.eq(lane, 0);
   emitIf(b, isFirst, [&] {
     LLVM::StoreOp::create(b, value, getAddress(argument, position));
@@ -399,10 +431,12 @@ LogicalResult RowKernel::checkFunction() {
     return grid.emitError("expects a schedule with a tile_n of ")
            << hopper::kWarpThreads
            << ", the threads of a warp, on a GPU, but got " << schedule;
-  if (schedule.getRows() > hopper::kWarpThreads)
+  if (schedule.getRows() / schedule.getQueries() > hopper::kWarpThreads)
     return grid.emitError("expects a schedule with at most ")
            << hopper::kWarpThreads
-           << " rows, the warps of a CTA, on a GPU, but got " << schedule;
+           << " warps in a CTA on a GPU, each for the queries of rows that it "
+              "computes together, but got "
+           << schedule;
   for (Operation &op : function.getBody().front()) {
     // Numbers, of which a thread computes its own.
     bool isOfNumbers =
@@ -421,7 +455,7 @@ LogicalResult RowKernel::checkFunction() {
   return success();
 }
 
-/// Which query a warp has.
+/// Which queries a warp has.
 LogicalResult RowKernel::emitGrid() {
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   lane = b.andI(thread, hopper::kWarpThreads - 1);
@@ -440,14 +474,29 @@ LogicalResult RowKernel::emitGrid() {
   Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   Value heads = b.divU(block, numTiles);
   Value tile = b.remU(block, numTiles);
-  Value row = b.add(b.mul(tile, numRows), warp);
-  Value ids[] = {b.divU(heads, extents[1]), b.remU(heads, extents[1]), row};
-  for (auto [variable, id] : llvm::zip_equal(grid.getInductionVars(), ids))
-    mapping.map(variable, toIndex(id));
-  Value exists = b.ult(row, extents[2]);
+  int64_t numQueries = queries.size();
+  Value inTile = numQueries == 1 ? warp : b.mul(warp, numQueries);
+  Value first = b.add(b.mul(tile, numRows), inTile);
+  Value batch = b.divU(heads, extents[1]), head = b.remU(heads, extents[1]);
+  for (int64_t number = 0; number < numQueries; ++number) {
+    Query &each = queries[number];
+    Value row = first;
+    if (number != 0) {
+      // One that there is not computes what the last one does.
+      row = b.add(first, number);
+      each.exists = b.ult(row, extents[2]);
+      row = arith::MinUIOp::create(b, row, b.sub(extents[2], 1));
+    }
+    Value ids[] = {batch, head, row};
+    for (auto [variable, id] : llvm::zip_equal(grid.getInductionVars(), ids))
+      each.mapping.map(variable, toIndex(id));
+  }
+  Value exists = b.ult(first, extents[2]);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
-  if (failed(emitBlock(*grid.getBody())) || failed(emitResults()))
+  if (failed(emitBlock(*grid.getBody())) || failed(forEachQuery([&] {
+        return emitIfAny(b, query->exists, [&] { return emitResults(); });
+      })))
     return failure();
   b.setInsertionPointAfter(branch);
   return success();
@@ -463,7 +512,8 @@ void RowKernel::mapScalars() {
                            type.isIndex() ? b.getI64Type() : type);
     if (type.isIndex())
       value = arith::IndexCastOp::create(b, type, value);
-    mapping.map(argument, value);
+    for (Query &each : queries)
+      each.mapping.map(argument, value);
   }
 }
 
@@ -496,7 +546,8 @@ LogicalResult RowKernel::emit() {
 void RowKernel::finish() {
   kernel.setFunctionType(LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(b.getContext()), paramTypes));
-  int64_t threads = hopper::kWarpThreads * schedule.getRows();
+  int64_t threads =
+      hopper::kWarpThreads * (schedule.getRows() / schedule.getQueries());
   kernel->setAttr("nvvm.kernel", b.getUnitAttr());
   kernel->setAttr("nvvm.maxntid",
                   b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));

@@ -1,19 +1,18 @@
-//===- RowKernel.h - Queries with lists of keys on a GPU --------*- C++ -*-===//
+//===- RowKernel.h - Single queries on a GPU --------------------*- C++ -*-===//
 //
 // Emits the program of one thread for a loop over single queries whose keys and
-// values are gathered. A warp has a query. Its lanes form groups of `lanes`,
-// each of which reads the row of one key at a time, 16 bytes a lane:
+// values are gathered. A warp has a query, or several next to each other, for
+// which it reads the keys that one of them needs once. Its lanes form groups of
+// `lanes`, each of which reads the row of one key at a time, 16 bytes a lane:
 //
 //   lane = lanes * g + r      columns E * (lanes * c + r) + {0 ... E - 1} of
 //                             chunk c, with E elements in 16 bytes
-//   32 keys of a step         substep s of group g has key s * (32 / lanes) +
-//   g,
-//                             whose score, and all that regions compute of it,
-//                             is in the lane with r = s
+//   32 keys of a step         substep s of group g has key
+//                             s * (32 / lanes) + g, whose score, and all that
+//                             regions compute of it, is in the lane with r = s
 //
-// So all loads of a step are in flight together, unless a group is all of the
-// warp: then a loop goes over the keys of a step, for rows that take too many
-// registers otherwise. What depends on a key is computed once. Products are
+// So eight rows are in flight together in each group; with more lanes, a loop
+// goes over the substeps. What depends on a key is computed once. Products are
 // summed over the lanes of a group by rounds of shuffles that halve the number
 // of sums; the accumulator is summed over groups once, at the end of the list.
 //
@@ -22,7 +21,8 @@
 // stay there. With D = 64 and 16 bits that is 260 bytes, and about 16
 // instructions of a warp: on an H200, at 5.5 TB/s, 21 pairs in a nanosecond by
 // bytes, and about 58 by instructions. From memory come only q, o, lse and the
-// lists, and k and v once.
+// lists, and k and v once. Without lists, the bytes are shared by the queries
+// of a warp; with four of f32, as many cycles go to them as to the products.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +38,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include <vector>
 
 namespace mlir::attn {
 
@@ -65,11 +66,22 @@ private:
     Value pointer;
   };
 
+  /// One of the queries of this warp.
+  struct Query {
+    IRMapping mapping;
+    /// Values with an element for each column, in this lane.
+    DenseMap<Value, Columns> columns;
+    /// Whether there is such a query; null for the first one.
+    Value exists;
+  };
+
   // RowKernel.cpp
   LogicalResult checkFunction();
   LogicalResult emitGrid();
   LogicalResult emitBlock(Block &block);
   LogicalResult emitOp(Operation &op);
+  LogicalResult emitOfQuery(Operation &op);
+  LogicalResult forEachQuery(function_ref<LogicalResult()> emit);
   LogicalResult emitDim(Operation &op);
   LogicalResult emitGather(GatherOp op);
   LogicalResult emitResults();
@@ -84,15 +96,28 @@ private:
 
   // RowKernelKeys.cpp
   LogicalResult emitKeys(scf::ForOp op);
+  LogicalResult emitNeeded(scf::IfOp op);
   FailureOr<SmallVector<Value>> emitKeyLoop(scf::ForOp op, int64_t numOwn);
   LogicalResult emitContract(vector::ContractionOp op);
   LogicalResult emitStep(OnlineStepOp op);
+  void emitAny(vector::ReductionOp op);
+  void appendParts(SmallVectorImpl<Value> &parts, ValueRange values);
+  void setParts(ValueRange values, ValueRange like, ValueRange &parts);
   Value getNumberInStep();
   FailureOr<Value> getOfKey(Value value);
-  FailureOr<GatheredRows> getRows(vector::ContractionOp op);
   LogicalResult emitProducts(vector::ContractionOp op,
                              const GatheredRows &rows);
   LogicalResult emitValues(vector::ContractionOp op, const GatheredRows &rows);
+  /// How many keys a group reads at a time, and whether a loop goes over them.
+  int64_t getSubstepsAtOnce() const { return std::min<int64_t>(lanes, 8); }
+  bool hasSubstepLoop() const { return lanes > getSubstepsAtOnce(); }
+  SmallVector<Value> emitSubsteps(
+      ValueRange inits,
+      function_ref<SmallVector<Value>(Value first, ValueRange carried)> body);
+  Value getLaneOf(Value first, int64_t number);
+
+  // RowKernelLoads.cpp
+  FailureOr<GatheredRows> getRows(vector::ContractionOp op);
   LogicalResult loadQuery(vector::ContractionOp op);
   /// What this lane has of the row of a key, in f32.
   Columns loadRow(const GatheredRows &rows, Value key);
@@ -101,19 +126,16 @@ private:
   /// 16 bytes of global memory, or 0, as f32.
   Columns loadChunk(Value pointer, Value condition, Type element);
   Value getOwnKey(const GatheredRows &rows);
-  ArrayRef<Value> getKeys(const GatheredRows &rows);
-  /// Whether a loop goes over the keys of a step: where a warp is one group.
-  bool hasKeyLoops() const { return lanes == hopper::kWarpThreads; }
-  SmallVector<Value> emitEachKey(
-      ValueRange inits,
-      function_ref<SmallVector<Value>(Value number, ValueRange carried)> body);
+  Value getKey(const GatheredRows &rows, Value first, int64_t number);
   Value getColumnOffset(int64_t chunk, int64_t numElements);
   Value isInColumns(int64_t chunk, int64_t numElements, int64_t numColumns);
   Value isInRow(int64_t chunk, int64_t numElements, int64_t number,
                 int64_t numColumns);
-  int64_t getNumChunks(Type element, int64_t numColumns) const;
   /// Whether 16 bytes may be read or written at a time, as i1.
   Value isAligned(unsigned argument, unsigned columnDim);
+  int64_t getNumChunks(Type element, int64_t numColumns) const;
+  /// How many elements of a row this lane has.
+  int64_t getNumOwn(const GatheredRows &rows) const;
 
   /// The argument of the function that a tensor is.
   FailureOr<unsigned> getArgument(Value tensor, Operation *user);
@@ -149,9 +171,9 @@ private:
   SmallVector<Attribute> params;
   SmallVector<Type> paramTypes;
   DenseMap<std::tuple<Attribute, unsigned, int64_t>, Value> knownParams;
-  IRMapping mapping;
-  /// Values with an element for each column, in this lane.
-  DenseMap<Value, Columns> columns;
+  /// Those of this warp, and that for which an operation is emitted.
+  std::vector<Query> queries;
+  Query *query;
   /// What the keys are gathered from.
   unsigned keyDim = 0;
   std::optional<unsigned> keyArgument;

@@ -207,9 +207,11 @@ bool ScheduleAttr::hasSingleKeyLoop() const { return false; }
 
 LogicalResult
 RowScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t rows, int64_t tileN, int64_t lanes) {
-  for (auto [name, value] :
-       {std::pair<StringRef, int64_t>{"rows", rows}, {"lanes", lanes}})
+                        int64_t rows, int64_t tileN, int64_t lanes,
+                        int64_t queries) {
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"rows", rows},
+                             {"lanes", lanes},
+                             {"queries", queries}})
     if (value < 1)
       return emitError() << "expects " << name << " to be positive, but got "
                          << value;
@@ -220,6 +222,9 @@ RowScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects lanes to be a power of two that divides "
                           "tile_n, which is "
                        << tileN << ", but got " << lanes;
+  if (rows % queries != 0)
+    return emitError() << "expects queries to divide rows, which is " << rows
+                       << ", but got " << queries;
   return success();
 }
 

@@ -66,7 +66,7 @@ mlir::attn::chooseCPURowSchedule(FloatType accType,
   // Four vectors of scores: more are rescaled less often, but lists that end
   // within them leave more undone. Tasks of few queries cost claims of tasks.
   return RowScheduleAttr::get(accType.getContext(), /*rows=*/16,
-                              /*tileN=*/4 * lanes, lanes);
+                              /*tileN=*/4 * lanes, lanes, /*queries=*/1);
 }
 
 bool mlir::attn::isBlockNumber(AttentionLikeOpInterface op, Value index) {

@@ -42,13 +42,15 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule", [
 def Attn_RowScheduleAttr : AttrDef<Attn_Dialect, "RowSchedule", [
     DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface>]> {
   let mnemonic = "row_schedule";
-  let summary = "how an attention whose queries have lists of keys is computed";
+  let summary = "how an attention whose queries are tiles of their own is computed";
   let description = [{
-    Queries that have lists of single keys share none of them, so that a query is a tile of its own (`tile_m` is 1).
+    A query is a tile of its own (`tile_m` is 1): one that has a list of single keys, which it shares with no other,
+    and any query on a GPU whose products no matrix instruction takes.
 
-    * `rows`: queries that one worker computes: one after the other on a core of a CPU, or each by a warp of a CTA of a GPU.
+    * `rows`: queries that one worker computes: one after the other on a core of a CPU, or by the warps of a CTA of a GPU.
     * `tile_n`: keys of one step, of which there is a score each at a time, at least two.
     * `lanes`: what shares a key: elements of the accumulator type in a hardware vector, or threads of a warp, a power of two.
+    * `queries`: queries next to each other that a warp of a GPU computes together, so that it reads each key once for all of them, a divisor of `rows`; 1 if it is left out, as for lists of keys and on a CPU.
 
     Example:
 
@@ -56,9 +58,10 @@ def Attn_RowScheduleAttr : AttrDef<Attn_Dialect, "RowSchedule", [
     #attn.row_schedule<rows = 16, tile_n = 32, lanes = 16>
     ```
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$tileN, "int64_t":$lanes);
+  let parameters = (ins "int64_t":$rows, "int64_t":$tileN, "int64_t":$lanes,
+                        DefaultValuedParameter<"int64_t", "1">:$queries);
   let assemblyFormat = [{
-    `<` `rows` `=` $rows `,` `tile_n` `=` $tileN `,` `lanes` `=` $lanes `>`
+    `<` `rows` `=` $rows `,` `tile_n` `=` $tileN `,` `lanes` `=` $lanes (`,` `queries` `=` $queries^)? `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -1,10 +1,12 @@
 //===- KeyLists.cpp - The program of a query on its own -------------------===//
 //
 // A query with a list of keys is a tile of its own, of one column; so is any
-// query if the schedule says so, with all keys for its list. The steps
-// of the loop are those of a dense tile, but that the rows of keys and values
-// are where the list says, so that they are gathered. Regions see the query as
-// a scalar and the keys as a vector of positions.
+// query if the schedule says so, with the keys between the bounds of its mask
+// for a list. Steps of these that have no allowed key are passed over where
+// bounds do not say all. The steps of the loop are those of a dense tile, but
+// that the rows of keys and values are where the list says, so that they are
+// gathered. Regions see the query as a scalar and the keys as a vector of
+// positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +46,10 @@ private:
     Value exist;
   };
 
-  void emitPrologue();
+  LogicalResult emitPrologue();
+  LogicalResult emitBounds();
   Keys emitKeys(Value first);
+  FailureOr<Value> emitNeeded(Value first);
   Value emitQuery();
   Value gatherRows(Value tensor, Layout layout, const Keys &keys);
   TilePairs getPairs(const Keys &keys);
@@ -89,7 +93,7 @@ private:
   // Set by emitPrologue.
   KeyPlace place;
   Value query;
-  /// The part of the columns that is the list.
+  /// The part of the columns that is the list, or of the keys.
   Value begin, end;
   /// What all scores of the query are multiplied by, or null.
   Value factor;
@@ -110,18 +114,24 @@ Value KeyListLoop::emitQuery() {
   return castShape(extend(read), {length, 1});
 }
 
-void KeyListLoop::emitPrologue() {
+/// Without a list, the keys between the bounds of the mask, in order.
+LogicalResult KeyListLoop::emitBounds() {
+  FailureOr<KeyBounds> bounds = emitKeyBounds(builder, op, rows, place.numKeys);
+  if (failed(bounds))
+    return failure();
+  begin = emitTileBegin(builder, loc, bounds->lo, bounds->hi, numKeys);
+  end = bounds->hi;
+  return success();
+}
+
+LogicalResult KeyListLoop::emitPrologue() {
   place = emitKeyPlace(builder, op, rows.batch, rows.head);
   query = emitQuery();
   // Reads that are checked are single ones.
   if (!sites)
     captured.emitRows();
-  // Without lists, all keys in order.
-  if (!hasKeyLists(attention)) {
-    begin = index(0);
-    end = place.numKeys;
-    return;
-  }
+  if (!hasKeyLists(attention))
+    return emitBounds();
   Value offsets = op.getSparsityOperands()[0];
   Value columns = op.getSparsityOperands()[1];
   int64_t rank = cast<RankedTensorType>(offsets.getType()).getRank();
@@ -145,14 +155,19 @@ void KeyListLoop::emitPrologue() {
   // Whatever the offsets are, the loop ends, and nothing else is read.
   begin = arith::MaxSIOp::create(builder, loc, first, index(0));
   end = arith::MinSIOp::create(builder, loc, read(), dim(columns, 0));
+  return success();
 }
 
 KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   auto type = VectorType::get({numKeys}, builder.getIndexType());
   Value numbers = emitPositions(builder, loc, first, numKeys);
-  Value inList = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                       numbers, broadcast(end, type));
-  if (!hasKeyLists(attention)) {
+  bool hasLists = hasKeyLists(attention);
+  // The mask says which keys are between its bounds, and queries that are
+  // computed together have all of them in common.
+  Value inList =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, numbers,
+                            broadcast(hasLists ? end : place.numKeys, type));
+  if (!hasLists) {
     Value positions = numbers;
     if (!op.getOffsets().empty())
       positions = arith::AddIOp::create(builder, loc, numbers,
@@ -204,6 +219,25 @@ RegionVectorizer KeyListLoop::createVectorizer() const {
   return vectorizer;
 }
 
+/// Whether the mask allows a key of a step.
+FailureOr<Value> KeyListLoop::emitNeeded(Value first) {
+  RegionVectorizer vectorizer = createVectorizer();
+  TilePairs pairs = getPairs(emitKeys(first));
+  SmallVector<TileValue> arguments = {pairs.batch, pairs.head, pairs.query,
+                                      pairs.key};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  FailureOr<TileValue> mask =
+      vectorizer.run(op.getMask(), arguments, pairs.allowed);
+  if (failed(mask))
+    return failure();
+  TileValue allowed = vectorizer.logicalAnd(pairs.allowed, *mask);
+  return vector::ReductionOp::create(
+             builder, loc, vector::CombiningKind::OR,
+             vectorizer.broadcast(allowed, TileKind::Key))
+      .getResult();
+}
+
 FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
   auto emitOfList = [&]() -> FailureOr<SmallVector<Value>> {
     Keys keys = emitKeys(first);
@@ -241,7 +275,8 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
 }
 
 FailureOr<TileState> KeyListLoop::emit(TileState state) {
-  emitPrologue();
+  if (failed(emitPrologue()))
+    return failure();
   FailureOr<Value> ofRow = emitRowFactor(builder, op, rows);
   if (failed(ofRow))
     return failure();
@@ -250,6 +285,13 @@ FailureOr<TileState> KeyListLoop::emit(TileState state) {
       builder, loc, begin, end, numKeys, state,
       [&](Value key, TileState before) { return emitTile(key, before); });
   if (failed(loop))
+    return failure();
+  // Reads that are checked are those of pairs.
+  bool isBounded = op.getMask().empty() ||
+                   (!op.getBlocks().empty() && op.getTiles().empty());
+  if (!hasKeyLists(attention) && !isBounded && !sites &&
+      failed(emitTileClass(builder, *loop, loop->getNeeded(),
+                           [&](Value first) { return emitNeeded(first); })))
     return failure();
   return getState(*loop);
 }

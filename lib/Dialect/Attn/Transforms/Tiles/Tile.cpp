@@ -217,7 +217,12 @@ static LogicalResult requireSchedule(OnlineAttentionOp op) {
            << kWordKeys << " for gathered keys, but got " << schedule
            << "; leave it out, and the compiler chooses one";
   }
-  if (!hasLists || isa<RowScheduleAttr>(schedule))
+  auto ofRows = dyn_cast<RowScheduleAttr>(schedule);
+  if (hasLists && ofRows && ofRows.getQueries() != 1)
+    return op.emitError("expects a schedule without queries, as each query has "
+                        "a list of keys of its own, but got ")
+           << schedule << "; leave it out, and the compiler chooses one";
+  if (!hasLists || ofRows)
     return success();
   return op.emitError("expects a #attn.row_schedule, as each query has a list "
                       "of keys, but got ")

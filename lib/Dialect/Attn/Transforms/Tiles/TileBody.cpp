@@ -49,13 +49,7 @@ public:
   FailureOr<TileState> emit(TileState state);
 
 private:
-  /// Bounds of the keys that the rows need; see the `blocks` region.
-  struct Bounds {
-    Value lo, fullLo, fullHi, hi;
-  };
-
   LogicalResult emitPrologue();
-  FailureOr<Bounds> emitBounds();
   std::pair<Value, Value> emitNeededRange(Value lo, Value hi);
   /// Says of tiles what the `tiles` region says.
   LogicalResult emitClasses(TileLoopOp loop, TileClasses &classes);
@@ -139,31 +133,32 @@ LogicalResult KeyLoops::emitPrologue() {
   return bias->emitSlope(builder);
 }
 
-FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
+FailureOr<KeyBounds> mlir::attn::emitKeyBounds(OpBuilder &builder,
+                                               OnlineAttentionOp op,
+                                               const TileRows &rows,
+                                               Value numKeys) {
+  Location loc = op.getLoc();
   Region &blocks = op.getBlocks();
-  if (!blocks.empty()) {
-    // Unlike the mask, the bounds are computed even if no query needs them: no
-    // read and no division may stop the process.
-    RegionVectorizer values(builder, loc, numKeys, numQueries,
-                            /*sites=*/nullptr);
-    SmallVector<Value> arguments = {rows.batch, rows.head, rows.row,
-                                    rows.rowEnd, numAllKeys};
-    llvm::append_range(arguments, op.getCaptures());
-    for (auto [argument, value] :
-         llvm::zip_equal(blocks.getArguments(), arguments))
-      values.set(argument, {value});
-    for (Operation &inner : blocks.front().without_terminator())
-      if (failed(values.emit(inner)))
-        return failure();
-    auto bound = [&](unsigned number) {
-      return values.get(blocks.front().getTerminator()->getOperand(number))
-          .value;
-    };
-    return Bounds{bound(0), bound(1), bound(2), bound(3)};
-  }
-  // Without a mask all keys are allowed.
-  Value zero = index(0);
-  return Bounds{zero, zero, numAllKeys, numAllKeys};
+  Value zero = createIndex(builder, loc, 0);
+  if (blocks.empty())
+    return KeyBounds{zero, zero, numKeys, numKeys};
+  // Unlike the mask, the bounds are computed even if no query needs them: no
+  // read and no division may stop the process. They are numbers.
+  RegionVectorizer values(builder, loc, /*numKeys=*/1, /*numQueries=*/1,
+                          /*sites=*/nullptr);
+  SmallVector<Value> arguments = {rows.batch, rows.head, rows.row, rows.rowEnd,
+                                  numKeys};
+  llvm::append_range(arguments, op.getCaptures());
+  for (auto [argument, value] :
+       llvm::zip_equal(blocks.getArguments(), arguments))
+    values.set(argument, {value});
+  for (Operation &inner : blocks.front().without_terminator())
+    if (failed(values.emit(inner)))
+      return failure();
+  auto bound = [&](unsigned number) {
+    return values.get(blocks.front().getTerminator()->getOperand(number)).value;
+  };
+  return KeyBounds{bound(0), bound(1), bound(2), bound(3)};
 }
 
 /// Whether some pair of a tile may be allowed, and whether all are, as the
@@ -178,15 +173,11 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
   bool hasClasses = hasTileClasses(op);
   // Nothing may be known of the mask.
   bool isBounded = !op.getBlocks().empty() || op.getMask().empty();
-  Bounds bounds = {index(0), Value(), Value(), numAllKeys};
-  if (isBounded) {
-    FailureOr<Bounds> known = emitBounds();
-    if (failed(known))
-      return failure();
-    bounds = *known;
-  }
-  Value lo = emitTileBegin(builder, loc, bounds.lo, bounds.hi, numKeys),
-        hi = bounds.hi;
+  FailureOr<KeyBounds> bounds = emitKeyBounds(builder, op, rows, numAllKeys);
+  if (failed(bounds))
+    return failure();
+  Value lo = emitTileBegin(builder, loc, bounds->lo, bounds->hi, numKeys),
+        hi = bounds->hi;
   std::optional<TileClasses> classes;
   if (hasClasses) {
     classes.emplace(builder, op, rows, metadata, numQueries);
@@ -206,7 +197,7 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
     if (failed(emitClasses(*loop, *classes)))
       return failure();
   } else if (hasFull) {
-    emitFullWithin(builder, *loop, bounds.fullLo, bounds.fullHi);
+    emitFullWithin(builder, *loop, bounds->fullLo, bounds->fullHi);
     loop->setOnlyLastPartial(isLastAlonePartial(op, rows));
   }
   return getState(*loop);

@@ -29,6 +29,16 @@ FailureOr<TileState> emitKeyLoops(OpBuilder &builder, OnlineAttentionOp op,
                                   const BlockMetadata &metadata,
                                   BoundsCheckSites *sites);
 
+/// Bounds of the keys that `rows` need: those from `lo` to below `hi`, of which
+/// none from `fullLo` to below `fullHi` is ruled out.
+struct KeyBounds {
+  Value lo, fullLo, fullHi, hi;
+};
+/// The bounds that the `blocks` region has, where there are `numKeys`; all keys
+/// without one.
+FailureOr<KeyBounds> emitKeyBounds(OpBuilder &builder, OnlineAttentionOp op,
+                                   const TileRows &rows, Value numKeys);
+
 /// Whether all KV blocks are full but the last one, of those that a
 /// partition of the rows needs; `op` has bounds, or no mask.
 bool isLastAlonePartial(OnlineAttentionOp op, const TileRows &rows);
