@@ -269,8 +269,14 @@ static llvm::Error describeLoop(mlir::LLVM::LLVMFuncOp function,
   return llvm::Error::success();
 }
 
-static llvm::Error describeScratch(mlir::LLVM::LLVMFuncOp function,
-                                   CudaKernel &kernel) {
+/// Reads what memory a launch takes, and all launches of a program.
+static llvm::Error describeMemory(mlir::LLVM::LLVMFuncOp function,
+                                  CudaKernel &kernel) {
+  cuda::Variant &variant = kernel.variant;
+  if (auto tables = function->getAttrOfType<mlir::DictionaryAttr>(
+          hopper::kTablesAttrName))
+    if (!readTables(tables, variant.firstTable, variant.tables))
+      return reject(hopper::kTablesAttrName);
   auto scratch =
       function->getAttrOfType<mlir::DictionaryAttr>(hopper::kScratchAttrName);
   if (scratch && !readTables(scratch, kernel.firstScratch, kernel.scratch))
@@ -289,7 +295,7 @@ static llvm::Error describeLoopsAlone(mlir::LLVM::LLVMFuncOp loop,
   std::vector<cuda::Param> params;
   if (llvm::Error error = describeCode(loop, params, kernel.variant.threads))
     return error;
-  return describeScratch(loop, kernel);
+  return describeMemory(loop, kernel);
 }
 
 /// Reads all but the code from the attributes that attn-hopper-lower leaves.
@@ -299,11 +305,7 @@ static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
   if (llvm::Error error =
           describeCode(function, variant.params, variant.threads))
     return error;
-  if (auto tables = function->getAttrOfType<mlir::DictionaryAttr>(
-          hopper::kTablesAttrName))
-    if (!readTables(tables, variant.firstTable, variant.tables))
-      return reject(hopper::kTablesAttrName);
-  if (llvm::Error error = describeScratch(function, kernel))
+  if (llvm::Error error = describeMemory(function, kernel))
     return error;
   auto shared =
       function->getAttrOfType<mlir::IntegerAttr>(hopper::kSharedBytesAttrName);

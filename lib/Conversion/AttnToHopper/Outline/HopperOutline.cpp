@@ -495,7 +495,8 @@ static FailureOr<TileProgram> matchProgram(func::FuncOp function) {
   return program;
 }
 
-/// Kernels of loops over elements, without an attention.
+/// Kernels of loops over elements, without an attention, or with one that has
+/// no query: then the tables that its gradients are summed up in are there.
 static LogicalResult outlineLoops(TileProgram &program) {
   func::FuncOp function = program.function;
   if (failed(requireNothingAround(function)))
@@ -506,9 +507,16 @@ static LogicalResult outlineLoops(TileProgram &program) {
   builder.setInsertionPointToStart(module.getBody());
   if (failed(emitVectorKernels(builder, program, /*isStrided=*/false)))
     return failure();
-  if (Attribute scratch = function->getAttr(hopper::kScratchAttrName))
-    for (auto kernel : module.getOps<gpu::GPUFuncOp>())
+  FailureOr<DictionaryAttr> tables = describeTables(program, /*prepared=*/{});
+  if (failed(tables))
+    return failure();
+  Attribute scratch = function->getAttr(hopper::kScratchAttrName);
+  for (auto kernel : module.getOps<gpu::GPUFuncOp>()) {
+    if (scratch)
       kernel->setAttr(hopper::kScratchAttrName, scratch);
+    if (*tables)
+      kernel->setAttr(hopper::kTablesAttrName, *tables);
+  }
   function.erase();
   return success();
 }
