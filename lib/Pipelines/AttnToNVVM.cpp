@@ -23,6 +23,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
+  pm.addPass(createAttnHopperSplitValuesPass());
   pm.addPass(createAttnHopperPadHeadDimsPass());
   pm.addPass(createAttnHopperExpandGradientsPass());
   // Attentions that are the same are one launch.

@@ -27,8 +27,8 @@ static int64_t getPadded(int64_t dim) { return llvm::alignTo(dim, 8); }
 /// Whether columns of zeros are all that tiles want.
 static bool needsPadding(AttentionLikeOpInterface op) {
   return haveMatrixInstructions(op) && !areHeadDimsSupported(op) &&
-         isHeadDimSupported(getPadded(op.getQueryKeyDim())) &&
-         isHeadDimSupported(getPadded(op.getValueDim())) &&
+         areHeadDimsSupported(op, getPadded(op.getQueryKeyDim()),
+                              getPadded(op.getValueDim())) &&
          !isa_and_nonnull<RowScheduleAttr>(op->getAttr("schedule"));
 }
 

@@ -2,7 +2,7 @@
 // RUN: not attn-run %s --entry=small --target=cuda --sparsity=gathered --emit=ptx --schedule='#hopper.schedule<tile_m = 64, tile_n = 64, registers = 208, persistent>' 2>&1 | FileCheck %s --check-prefix=PERSISTENT
 // RUN: not attn-run %s --entry=small --target=cpu --sparsity=gathered 2>&1 | FileCheck %s --check-prefix=CPU
 
-// DIM: error: expects head dimensions that are multiples of 8 up to 256 for tiles on a GPU, but got 264 and 264; leave the choice of a schedule and of a form to the compiler
+// DIM: error: expects head dimensions that are multiples of 8 for tiles on a GPU, of values up to 256 and of queries up to 576, of gradients and lists of keys up to 256, but got 264 and 264; leave the choice of a schedule and of a form to the compiler
 // PERSISTENT: error: expects a schedule that is not persistent for gathered keys, which a warpgroup copies, but got #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, persistent>; leave it out
 // CPU: error: expects dense or lists for lists of single keys on a CPU, but got gathered, which is for the tensor cores of a GPU; leave the choice to the compiler with auto
 !w = tensor<?x?x?x264xbf16>

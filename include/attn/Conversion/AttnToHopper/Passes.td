@@ -14,7 +14,7 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
     With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them, with what they cost and the numbers of their rows. `schedules` names a file with another
     table than the compiler's own (docs/gpu.md).
 
-    Elements other than bf16 and f16, and head dimensions that are no multiples of 8 up to 256, have a schedule of single queries. A score that does not ask for the product of queries and keys gets it by a choice that is never taken, as kernels start from one.
+    Elements other than bf16 and f16, and head dimensions that tiles do not have (multiples of 8, of values up to 256 and of queries up to 576), have a schedule of single queries. A score that does not ask for the product of queries and keys gets it by a choice that is never taken, as kernels start from one.
 
     Postcondition: each attention has a schedule.
 
@@ -86,10 +86,36 @@ def AttnHopperExpandGradientsPass : Pass<"attn-hopper-expand-gradients", "::mlir
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def AttnHopperSplitValuesPass : Pass<"attn-hopper-split-values", "::mlir::ModuleOp"> {
+  let summary = "values of no more columns than there are registers for";
+  let description = [{
+    An attention of bf16 or f16 whose values have more than 256 columns becomes several, with the same queries and keys and with as even a part of the columns each, of which the results are put together. The weights of all are the same, and the first one has the log-sum-exp.
+    Parts of values and results are copied by launches of their own (`attn-hopper-element-loops`). Left alone are attentions whose queries have more than 576 columns or lists of single keys, those with a `#attn.row_schedule`, and all on targets without wgmma.
+
+    Before:
+
+    ```mlir
+    %o = attn.attention ins(%q, %k, %v : !q, !q, !v) outs(%init : !v)
+    ```
+
+    After, with 512 columns:
+
+    ```mlir
+    %v0 = tensor.extract_slice %v[0, 0, 0, 0] [1, 2, %n, 256] [1, 1, 1, 1] : tensor<1x2x?x512xbf16> to tensor<1x2x?x256xbf16>
+    %o0 = attn.attention ins(%q, %k, %v0 : ...) outs(%init0 : tensor<1x2x?x256xbf16>)
+    %a = tensor.insert_slice %o0 into %init[0, 0, 0, 0] [1, 2, %m, 256] [1, 1, 1, 1] : tensor<1x2x?x256xbf16> into tensor<1x2x?x512xbf16>
+    %v1 = tensor.extract_slice %v[0, 0, 0, 256] [1, 2, %n, 256] [1, 1, 1, 1] : tensor<1x2x?x512xbf16> to tensor<1x2x?x256xbf16>
+    %o1 = attn.attention ins(%q, %k, %v1 : ...) outs(%init1 : tensor<1x2x?x256xbf16>)
+    %o = tensor.insert_slice %o1 into %a[0, 0, 0, 256] [1, 2, %m, 256] [1, 1, 1, 1] : tensor<1x2x?x256xbf16> into tensor<1x2x?x512xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def AttnHopperPadHeadDimsPass : Pass<"attn-hopper-pad-head-dims", "::mlir::ModuleOp"> {
   let summary = "head dimensions that are multiples of 8";
   let description = [{
-    An attention of bf16 or f16 whose head dimensions are none of 8, up to 256, or a gradient of one, is computed of copies of q, k and v (and o and do) with columns of zeros behind their own, and of o (of dq, dk and dv) the first
+    An attention of bf16 or f16 whose head dimensions are no multiples of 8, of values up to 256 and of queries up to 576, or a gradient of one up to 256, is computed of copies of q, k and v (and o and do) with columns of zeros behind their own, and of o (of dq, dk and dv) the first
     columns are its results. They are as exact: what is added to products are zeros, and the scale is that of the head dimension that there is. The copies are launches of their own (`attn-hopper-element-loops`).
     Left alone are those with a `#attn.row_schedule`, and on targets without wgmma.
 

@@ -29,9 +29,17 @@ struct HopperSchedule : ::attn::cuda::Costs {
   std::string row;
 };
 
-/// Whether there are kernels for a head dimension: multiples of 8 up to 256.
-bool isHeadDimSupported(int64_t dim);
-/// Whether there are for both of an attention.
+/// Columns of values that a warpgroup has registers for, and of queries and
+/// keys that shared memory holds.
+inline constexpr int64_t kMostValueColumns = 256, kMostKeyColumns = 576;
+
+/// Whether tiles of `op` may have these head dimensions: multiples of 8, of
+/// values up to kMostValueColumns, and of queries and keys up to
+/// kMostKeyColumns. Gradients have both in registers, and lists of single keys
+/// are gathered, of as many columns as values.
+bool areHeadDimsSupported(AttentionLikeOpInterface op, int64_t queryKeyDim,
+                          int64_t valueDim);
+/// Whether they may have those of `op`.
 bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
 /// Whether the target has matrix instructions for the elements of an attention,
@@ -55,7 +63,7 @@ struct RuledOutRow {
 };
 
 /// The schedules that may serve an attention, whose head dimensions are
-/// multiples of 8 up to 256: those of the rows of a table whose conditions it
+/// those of tiles: those of the rows of a table whose conditions it
 /// meets, in the order of the rows. A KV block shrinks until it fits the shared
 /// memory, and rows whose threads would compute too much for a score are left
 /// out. Fails with an error of the attention where the table has none for any
@@ -74,7 +82,7 @@ double getPairOperations(AttentionLikeOpInterface op,
                          const ScheduleTable &table, bool hasTypicalKeys);
 
 /// The schedules that may serve the gradients of an attention in one pass,
-/// whose head dimensions are multiples of 8 up to 256, in the same order. Rows
+/// whose head dimensions are those of tiles, in the same order. Rows
 /// are keys, and the others queries.
 FailureOr<SmallVector<HopperSchedule>>
 getGradientSchedules(AttentionGradOp op,

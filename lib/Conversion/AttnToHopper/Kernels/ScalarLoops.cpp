@@ -32,7 +32,7 @@ FailureOr<Value> TileValues::computeExtract(tensor::ExtractOp op) {
 /// How the threads of a warp bring together what each has found, if that does
 /// not depend on who found what: the least of all, and so on, or a sum, whose
 /// order is always the same. A loop may leave that to a loop in it.
-static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
+static std::optional<gpu::AllReduceOperation> matchAllReduce(scf::ForOp loop,
                                                              unsigned number) {
   Operation *op = loop.getYieldedValues()[number].getDefiningOp();
   Value carried = loop.getRegionIterArg(number);
@@ -40,7 +40,7 @@ static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
     unsigned result =
         cast<OpResult>(loop.getYieldedValues()[number]).getResultNumber();
     return inner.getInitArgs()[result] == carried && carried.hasOneUse()
-               ? matchReduction(inner, result)
+               ? matchAllReduce(inner, result)
                : std::nullopt;
   }
   if (!op || op->getNumOperands() != 2 ||
@@ -105,7 +105,7 @@ LogicalResult TileValues::emitLoop(scf::ForOp loop, VectorKind kind,
   bool isShared = lane != nullptr;
   SmallVector<gpu::AllReduceOperation> reductions;
   for (unsigned i = 0; isShared && i < inits->size(); ++i) {
-    auto reduction = matchReduction(loop, i);
+    auto reduction = matchAllReduce(loop, i);
     isShared = reduction.has_value();
     reductions.push_back(reduction.value_or(gpu::AllReduceOperation::OR));
   }

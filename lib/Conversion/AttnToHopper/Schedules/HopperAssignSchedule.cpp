@@ -128,9 +128,12 @@ struct AttnHopperAssignSchedule
         return WalkResult::interrupt();
       }
       if (areTiles && !areHeadDimsSupported(op)) {
-        op.emitError("expects head dimensions that are multiples of 8 up to "
-                     "256 for tiles on a GPU, but got ")
-            << op.getQueryKeyDim() << " and " << op.getValueDim()
+        op.emitError("expects head dimensions that are multiples of 8 for "
+                     "tiles on a GPU, of values up to ")
+            << kMostValueColumns << " and of queries up to " << kMostKeyColumns
+            << ", of gradients and lists of keys up to " << kMostValueColumns
+            << ", but got " << op.getQueryKeyDim() << " and "
+            << op.getValueDim()
             << "; leave the choice of a schedule and of a form to the compiler";
         return WalkResult::interrupt();
       }

@@ -11,13 +11,16 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-bool mlir::attn::isHeadDimSupported(int64_t dim) {
-  return dim % 8 == 0 && dim <= 256;
+bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op,
+                                      int64_t queryKeyDim, int64_t valueDim) {
+  bool areInRegisters = isa<AttentionGradOp>(op) || hasKeyLists(op);
+  int64_t mostKeys = areInRegisters ? kMostValueColumns : kMostKeyColumns;
+  return queryKeyDim % 8 == 0 && queryKeyDim <= mostKeys && valueDim % 8 == 0 &&
+         valueDim <= kMostValueColumns;
 }
 
 bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
-  return isHeadDimSupported(op.getQueryKeyDim()) &&
-         isHeadDimSupported(op.getValueDim());
+  return areHeadDimsSupported(op, op.getQueryKeyDim(), op.getValueDim());
 }
 
 bool mlir::attn::haveMatrixInstructions(AttentionLikeOpInterface op) {

@@ -65,16 +65,20 @@ BY_HAND = {
         %y = arith.addf %s, %z : f32""",
     ),
 }
-# Columns of keys and of values, as multi-head latent attention has them.
-LATENT = (192, 128)
+# Columns of keys and of values and heads for each of keys, as multi-head latent
+# attention has them,
+# and for its decoding, whose heads share keys, and wide ones.
+LATENT = ((192, 128, 1), (320, 160, 2), (512, 256, 2), (576, 256, 16))
 
 
-def latent(mask):
+def latent(dims, mask):
     region = f"mask(%b, %h, %i, %j) {{ {mask} attn.yield %p : i1 }}" if mask else ""
-    q, v = (f"tensor<?x?x?x{dim}xbf16>" for dim in LATENT)
-    return f"""func.func @latent(%q: {q}, %k: {q}, %v: {v}, %o: {v}) -> {v} {{
-  %r = attn.attention ins(%q, %k, %v : {q}, {q}, {v}) outs(%o : {v}) {region}
-  return %r : {v}
+    wide, narrow, group = dims
+    q, o = (f"tensor<1x{group}x?x{dim}xbf16>" for dim in (wide, narrow))
+    k, v = (f"tensor<1x1x?x{dim}xbf16>" for dim in (wide, narrow))
+    return f"""func.func @latent(%q: {q}, %k: {k}, %v: {v}, %o: {o}) -> {o} {{
+  %r = attn.attention ins(%q, %k, %v : {q}, {k}, {v}) outs(%o : {o}) {region}
+  return %r : {o}
 }}
 """
 
@@ -108,8 +112,8 @@ def get_programs(examples):
             make_case("none", "full"), form.inputs, sparsity=form.sparsity
         )
         yield "auto", text
-    for mask in ("", variants.BODIES["causal"]):
-        yield "auto", latent(mask)
+    for dims, mask in itertools.product(LATENT, ("", variants.BODIES["causal"])):
+        yield "auto", latent(dims, mask)
     for path in sorted(pathlib.Path(examples).glob("*.mlir")):
         yield "auto", path.read_text()
 
