@@ -13,8 +13,14 @@ using namespace mlir::attn;
 static constexpr int64_t kMostQueries = 256;
 
 /// Of larger head dimensions a kernel takes so long to assemble that it is not
-/// made unless the types tell that it is of use.
-static constexpr int64_t kMostCheapDim = 128;
+/// made unless the types tell that it is of use, or it is likely to be: wider
+/// heads than values may have in a tile are those of latent attention, which
+/// all have the same keys.
+static bool isExpensive(AttentionLikeOpInterface op) {
+  constexpr int64_t mostCheap = 128;
+  int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
+  return dim > mostCheap && dim <= kMostValueColumns;
+}
 
 /// The greatest power of two that divides a number, 0 for 0.
 static int64_t getPowerOf2Divisor(int64_t number) { return number & -number; }
@@ -55,7 +61,7 @@ StringRef mlir::attn::getPackingObstacle(AttentionLikeOpInterface op) {
   std::optional<int64_t> group = getGroup(op);
   if (group && getPowerOf2Divisor(*group) < 2)
     return "no even number of heads has the same keys";
-  if (!group && std::max(op.getQueryKeyDim(), op.getValueDim()) > kMostCheapDim)
+  if (!group && isExpensive(op))
     return "the types do not tell how many heads have the same keys, and for "
            "head dimensions above 128 compiling it takes long";
   int64_t rows = op.getQueryType().getDimSize(op.getLayout(0).s);
