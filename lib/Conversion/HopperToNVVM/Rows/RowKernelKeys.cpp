@@ -9,6 +9,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include <cmath>
+#include <functional>
 
 using namespace mlir;
 using namespace mlir::attn;
