@@ -80,15 +80,17 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
 }
 
 def AttnRowsToNVVMPass : Pass<"attn-rows-to-nvvm", "::mlir::ModuleOp"> {
-  let summary = "turn loops over queries with lists of keys into kernels";
+  let summary = "turn loops over single queries into kernels";
   let description = [{
-    Each function with an `scf.forall` that has an `#attn.row_schedule`, as `attn-tile` makes it for an attention whose
+    Each function with an `scf.forall` that has an `#attn.row_schedule`, as `attn-tile` makes it for an attention without tiles or whose
     queries have lists of keys, becomes an `llvm.func` of one thread's program, in scf, arith, NVVM and LLVM operations, in a
     `gpu.module` of its name and `.cuda`. It has the attributes of kernels that `attn-hopper-lower` makes.
 
-    * A CTA has `rows` queries, each a warp. `lanes` threads share the row of a key, 16 bytes each at a time, so that a warp reads
-      `32 / lanes` rows at once. All rows of a step are read before they are waited for.
+    * A CTA has `rows` queries, and a warp `queries` of them, for which it reads each key once: those from the least to the greatest bound of their loops.
+      The operations of the loop are emitted for each query, but products once. Queries behind the last one compute what that does, and store nothing.
+    * `lanes` threads share the row of a key, 16 bytes each at a time, so that a warp reads `32 / lanes` rows at once, and up to eight times as many before it waits for them; a loop goes over the rest of a step.
     * Sums of products are exchanged such that each lane has the score of one of the 32 keys of a step, for which it computes what score and mask say.
+    * A step that is behind an `scf.if` is passed over unless it holds for one of the queries; `vector.reduction <or>` asks all lanes.
     * The accumulator is in registers, in parts that are added up at the end of the list.
     * Nothing outside of the operands is read, whatever the lists hold.
     * Where rows of the query, keys or values are not aligned to 16 bytes, or columns do not follow each other, elements are read one by one.
