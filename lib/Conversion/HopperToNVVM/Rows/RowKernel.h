@@ -73,6 +73,12 @@ private:
     DenseMap<Value, Columns> columns;
     /// Whether there is such a query; null for the first one.
     Value exists;
+
+    /// What this lane has of some values.
+    void appendParts(SmallVectorImpl<Value> &parts, ValueRange values) const;
+    /// Takes what this lane has of values off `parts`, as much as it has of
+    /// other ones.
+    void setParts(ValueRange values, ValueRange like, ValueRange &parts);
   };
 
   // RowKernel.cpp
@@ -101,8 +107,6 @@ private:
   LogicalResult emitContract(vector::ContractionOp op);
   LogicalResult emitStep(OnlineStepOp op);
   void emitAny(vector::ReductionOp op);
-  void appendParts(SmallVectorImpl<Value> &parts, ValueRange values);
-  void setParts(ValueRange values, ValueRange like, ValueRange &parts);
   Value getNumberInStep();
   FailureOr<Value> getOfKey(Value value);
   LogicalResult emitProducts(vector::ContractionOp op,

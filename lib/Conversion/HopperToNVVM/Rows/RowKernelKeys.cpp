@@ -200,30 +200,28 @@ void RowKernel::emitAny(vector::ReductionOp op) {
                                          .getResult());
 }
 
-/// What this lane has of values of the query.
-void RowKernel::appendParts(SmallVectorImpl<Value> &parts, ValueRange values) {
+void RowKernel::Query::appendParts(SmallVectorImpl<Value> &parts,
+                                   ValueRange values) const {
   for (Value value : values) {
-    auto it = query->columns.find(value);
-    if (it == query->columns.end())
-      parts.push_back(query->mapping.lookup(value));
+    auto it = columns.find(value);
+    if (it == columns.end())
+      parts.push_back(mapping.lookup(value));
     else
       llvm::append_range(parts, it->second);
   }
 }
 
-/// Takes what this lane has of values off `parts`, as much as it has of other
-/// ones.
-void RowKernel::setParts(ValueRange values, ValueRange like,
-                         ValueRange &parts) {
+void RowKernel::Query::setParts(ValueRange values, ValueRange like,
+                                ValueRange &parts) {
   for (auto [value, other] : llvm::zip_equal(values, like)) {
-    auto it = query->columns.find(other);
-    size_t count = it == query->columns.end() ? 1 : it->second.size();
+    auto it = columns.find(other);
+    size_t count = it == columns.end() ? 1 : it->second.size();
     ValueRange own = parts.take_front(count);
     parts = parts.drop_front(count);
-    if (it == query->columns.end())
-      query->mapping.map(value, own.front());
+    if (it == columns.end())
+      mapping.map(value, own.front());
     else
-      query->columns[value] = Columns(own);
+      columns[value] = Columns(own);
   }
 }
 
@@ -236,12 +234,10 @@ LogicalResult RowKernel::emitNeeded(scf::IfOp op) {
   Value isNeeded;
   SmallVector<Value> kept;
   for (Query &each : queries) {
-    query = &each;
-    Value own = query->mapping.lookup(op.getCondition());
+    Value own = each.mapping.lookup(op.getCondition());
     isNeeded = isNeeded ? b.orI(isNeeded, own) : own;
-    appendParts(kept, before);
+    each.appendParts(kept, before);
   }
-  query = &queries.front();
   auto branch = scf::IfOp::create(b, TypeRange(ValueRange(kept)), isNeeded,
                                   /*withElseRegion=*/true);
   {
@@ -252,18 +248,13 @@ LogicalResult RowKernel::emitNeeded(scf::IfOp op) {
     if (failed(emitBlock(*op.thenBlock())))
       return failure();
     SmallVector<Value> computed;
-    for (Query &each : queries) {
-      query = &each;
-      appendParts(computed, op.thenYield().getOperands());
-    }
+    for (Query &each : queries)
+      each.appendParts(computed, op.thenYield().getOperands());
     scf::YieldOp::create(b, computed);
   }
   ValueRange parts = branch.getResults();
-  for (Query &each : queries) {
-    query = &each;
-    setParts(op.getResults(), before, parts);
-  }
-  query = &queries.front();
+  for (Query &each : queries)
+    each.setParts(op.getResults(), before, parts);
   return success();
 }
 
@@ -307,12 +298,9 @@ FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
       return failure();
     auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
     SmallVector<Value> next;
-    for (Query &each : queries) {
-      query = &each;
-      appendParts(next, {yield.getOperand(1), yield.getOperand(2),
-                         yield.getOperand(0)});
-    }
-    query = &queries.front();
+    for (Query &each : queries)
+      each.appendParts(next, {yield.getOperand(1), yield.getOperand(2),
+                              yield.getOperand(0)});
     scf::YieldOp::create(b, next);
   }
   moveLoopInvariantCode(cast<LoopLikeOpInterface>(loop.getOperation()));
