@@ -19,7 +19,7 @@
 // RUN: %{run} --entry=heads --arg=q=randn:1x2x200x64 --arg=k=randn:1x2x200x64 --arg=a=0:2 | FileCheck %s
 // RUN: %{run} --entry=rows --arg=q=randn:1x2x200x96 --arg=k=randn:1x2x200x96 --arg=a=randn:200 --arg=c=randn:200 '--arg=w=randint(0,5):200' | FileCheck %s
 // RUN: %{run} --entry=quotient --arg=q=randn:2x2x130x128 --arg=k=randn:2x2x100x128 --arg=a=randn:2x130 | FileCheck %s
-// RUN: %{run} --entry=odd --arg=q=randn:1x2x20x259 --arg=k=randn:1x2x50x259 --arg=a=randn:2 | FileCheck %s
+// RUN: %{run} --entry=odd --arg=q=randn:1x2x20x579 --arg=k=randn:1x2x50x579 --arg=a=randn:2 | FileCheck %s
 // RUN: %{run} --entry=floats --arg=q=randn:1x2x20x32 --arg=k=randn:1x2x50x32 --arg=a=randn:20 | FileCheck %s
 // RUN: not %{heads} --tolerance=0 | FileCheck %s --check-prefix=WRONG
 // RUN: attn-run %s --entry=heads --check --arg=q=randn:2x4x300x64 --arg=k=randn:2x2x200x64 --arg=a=randn:4 | FileCheck %s --check-prefix=CPU
@@ -37,7 +37,7 @@
 !w = tensor<?x?x?x128xbf16>
 !r = tensor<?x?x?xf32>
 !v = tensor<?xf32>
-!h = tensor<?x?x?x259xf16>
+!h = tensor<?x?x?x579xf16>
 !f = tensor<?x?x?x32xf32>
 
 func.func @heads(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %a: !v {attn.name = "a"}) -> (!q {attn.name = "o"}, !r {attn.name = "lse"}) {

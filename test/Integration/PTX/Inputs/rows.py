@@ -139,8 +139,8 @@ TESTS = [
     Test((1, 1, 1, 3, 200), leading=(1,), density=0.0),
     Test((1, 2, 1, 5, 40), (64, 64), "f32", listed=False),
     Test((2, 2, 1, 4, 70), (20, 36), "f32", region="causal", listed=False),
-    Test((1, 2, 1, 3, 33), (259, 5), "f16", region="bias", listed=False),
-    Test((1, 1, 1, 2, 40), (264, 300), "bf16", region="bias", listed=False),
+    Test((1, 2, 1, 3, 33), (579, 5), "f16", region="bias", listed=False),
+    Test((1, 1, 1, 2, 40), (584, 300), "bf16", region="bias", listed=False),
     Test((1, 1, 1, 3, 40), (12, 20), "f32", layout="bhds", listed=False),
     Test((1, 1, 1, 3, 0), (64, 64), "f32", listed=False),
     Test(_SMALL, region="numbers"),
@@ -151,7 +151,7 @@ TESTS = [
     Test(
         (2, 2, 1, 17, 40), (7, 5), "f32", "i64", (2, 2), "bshd", "bias", block=(16, 32)
     ),
-    Test((1, 2, 1, 35, 70), (33, 264), leading=(2,), block=(16, 64)),
+    Test((1, 2, 1, 35, 70), (577, 264), leading=(2,), block=(16, 64)),
     Test((1, 2, 1, 3, 0), (64, 64), "f32", block=(16, 64)),
     Test(
         (1, 2, 1, 5, 70),
