@@ -123,3 +123,8 @@ func.func @clause_other_dialect(%q: tensor<1x1x2x4xf32>) {
 
 // expected-error@+1 {{expects queries to divide rows, which is 4, but got 3}}
 #s = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8, queries = 3>
+
+// -----
+
+// expected-error@+1 {{expects a dimension of 0 or more, but got -1}}
+func.func private @no_dimension() attributes {test = #attn.worker<-1>}

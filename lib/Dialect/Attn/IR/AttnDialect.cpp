@@ -237,9 +237,9 @@ int64_t WorkerAttr::getRelativeIndex() const { return getDim(); }
 
 LogicalResult WorkerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t dim) {
-  if (dim >= 0 && dim < 4)
+  if (dim >= 0)
     return success();
-  return emitError() << "expects a dimension from 0 to 3, but got " << dim;
+  return emitError() << "expects a dimension of 0 or more, but got " << dim;
 }
 
 LogicalResult SparsityAttr::verify(function_ref<InFlightDiagnostic()> emitError,
