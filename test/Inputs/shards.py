@@ -3,8 +3,8 @@ processes that run side by side.
 
 ATTN_TEST_SHARE is the share of a list that runs, one in so many; 1 runs all.
 ATTN_TEST_TURN says which one. Files of folders that take long take turns as
-well, half of them for so many turns, so that 2 * ATTN_TEST_SHARE turns in a row run
-each test once.
+well, a third of them for so many turns, so that 3 * ATTN_TEST_SHARE turns in a row
+run each test once.
 """
 
 import math
@@ -34,12 +34,12 @@ def sample(tests, kind="", share=None, turn=None):
 
 
 def resting(folder):
-    """The test files of a folder whose turn it is not: half of them, unless all
+    """The test files of a folder whose turn it is not: two thirds of them, unless all
     tests run, and without those that the command line names."""
     names = sorted(x for x in os.listdir(folder) if x.endswith((".mlir", ".test", ".py")))
     named = {os.path.basename(argument) for argument in sys.argv}
     # While a file has its turn, all of the lists in it have theirs.
-    chosen = sample(names, os.path.basename(folder), min(SHARE, 2), TURN // SHARE)
+    chosen = sample(names, os.path.basename(folder), min(SHARE, 3), TURN // SHARE)
     return set(names) - set(chosen) - named
 
 

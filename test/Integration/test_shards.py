@@ -35,25 +35,26 @@ class Shards(unittest.TestCase):
 
     def test_files_take_turns(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in "a.mlir", "b.test", "c.test", "d.mlir", "notes.txt":
+            names = {"a.mlir", "b.test", "c.test", "d.mlir", "e.py", "f.mlir"}
+            for name in *names, "notes.txt":
                 pathlib.Path(folder, name).touch()
 
             def rest(*named):
                 with mock.patch("sys.argv", ["lit", *named]):
                     return shards.resting(folder)
 
-            names = {"a.mlir", "b.test", "c.test", "d.mlir"}
             self.assertEqual(list(self.turns(1, rest)), [set()])
             # As long as all lists have their turn.
             with mock.patch.object(shards, "SHARE", 4):
                 found = []
-                for turn in range(872, 880):
+                for turn in range(876, 888):
                     with mock.patch.object(shards, "TURN", turn):
-                        found.append(rest())
+                        found.append(names - rest())
                         self.assertNotIn("c.test", rest("PTX/c.test"))
-            self.assertEqual(found[0] | found[4], names)
-            self.assertEqual(found[0] & found[4], set())
-            self.assertEqual(found, [found[0]] * 4 + [found[4]] * 4)
+            each = found[::4]
+            self.assertEqual([len(chosen) for chosen in each], [2, 2, 2])
+            self.assertEqual(set.union(*each), names)
+            self.assertEqual(found, [chosen for chosen in each for _ in range(4)])
 
     def test_processes_share(self):
         tests, seen = list(range(10)), []
