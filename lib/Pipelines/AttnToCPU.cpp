@@ -65,6 +65,7 @@ void mlir::attn::buildOnlineStage(OpPassManager &pm,
 void mlir::attn::buildTileStage(OpPassManager &pm,
                                 const AttnToCPUOptions &options) {
   pm.addPass(createAttnTileGradientsPass());
+  pm.addPass(createAttnPlaceScalePass());
   AttnTilePassOptions tile;
   tile.boundsCheck = options.boundsCheck;
   pm.addPass(createAttnTilePass(tile));

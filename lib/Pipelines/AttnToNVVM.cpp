@@ -53,6 +53,8 @@ void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
   AttnExpandSparsityPassOptions sparsity;
   sparsity.byElement = true;
   pm.addPass(createAttnExpandSparsityPass(sparsity));
+  if (!options.accurateTanh)
+    pm.addPass(createAttnHopperUseTanhPass());
   pm.addPass(createAttnCanonicalizeScorePass());
   AttnOnlineSoftmaxPassOptions softmax;
   softmax.rescale = Rescale::Lazy;
@@ -75,6 +77,7 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   gradients.onePass = true;
   pm.addPass(createAttnTileGradientsPass(gradients));
   pm.addPass(createAttnPackGQAPass());
+  pm.addPass(createAttnPlaceScalePass());
   pm.addPass(createAttnTilePass());
   addCleanup(pm);
   // A warp that has one list of keys goes through it in a plain loop, which

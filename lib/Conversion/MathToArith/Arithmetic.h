@@ -84,6 +84,11 @@ public:
   Value fromBits(Value x) {
     return arith::BitcastOp::create(builder, loc, type, x);
   }
+  /// The lower 32 bits of an f64.
+  Value lowBits(Value wide) {
+    return arith::TruncIOp::create(builder, loc, intType,
+                                   onDouble().bits(wide));
+  }
   Value addInt(Value a, Value b) {
     return arith::AddIOp::create(builder, loc, a, b);
   }

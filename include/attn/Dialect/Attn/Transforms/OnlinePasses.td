@@ -271,6 +271,47 @@ def AttnSplitRowTermsPass : Pass<"attn-split-row-terms"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def AttnPlaceScalePass : Pass<"attn-place-scale"> {
+  let summary = "multiply by the scale where it takes the fewest operations";
+  let description = [{
+    A score region gets products times `scale`, which takes a multiplication for each pair. Exponents have a factor anyway, and sums a fused multiply-add.
+    Where a score is homogeneous in its argument, as `s * s` or `max(s, 0) * a[j]` are, of degree 2 and 1, this pass leaves out the scale, and multiplies what is yielded by a power of it:
+    a constant factor of a score, which `attn-tile` makes a part of the exponent. What has to be multiplied by the scale in front of other operations, such as functions, is, if all takes fewer multiplications for a pair than
+    the scale of its argument. Numbers that all pairs of a head share are divided by the scale in place of a score that is compared with them.
+
+    Products, sums, minima, maxima, comparisons, selections, negations and absolute values carry a degree, of at most 2. Scales that are not positive stay, and those whose powers are no normal numbers of f32.
+
+    Precondition: `attn-online-softmax`. Postcondition: none. What chooses a schedule should come before: it has the score as it is.
+
+    Before:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 5.000000e-01
+        ins(%q, %k, %v : tensor<2x4x?x4xf32>, tensor<2x4x?x4xf32>, tensor<2x4x?x4xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x?x4xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+        score(%s, %b, %h, %i, %j) {
+          %x = arith.mulf %s, %s : f32
+          attn.yield %x : f32
+        }
+    ```
+
+    After:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 1.000000e+00
+        ins(%q, %k, %v : tensor<2x4x?x4xf32>, tensor<2x4x?x4xf32>, tensor<2x4x?x4xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x?x4xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+        score(%s, %b, %h, %i, %j) {
+          %x = arith.mulf %s, %s : f32
+          %c = arith.constant 2.500000e-01 : f32
+          %y = arith.mulf %x, %c : f32
+          attn.yield %y : f32
+        }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
   let summary = "choose how each attention is cut into tiles";
   let description = [{

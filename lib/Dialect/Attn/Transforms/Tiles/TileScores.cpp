@@ -117,16 +117,6 @@ void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Whether a value is the score times what does not depend on it, as each of
-/// both has one use.
-static bool isMultiple(Value value, BlockArgument score) {
-  if (!value.hasOneUse())
-    return false;
-  auto multiply = value.getDefiningOp<arith::MulFOp>();
-  return value == score || (multiply && (isMultiple(multiply.getLhs(), score) ||
-                                         isMultiple(multiply.getRhs(), score)));
-}
-
 /// Takes positive constants off a score, as the exponent is rounded once. Each
 /// of them is a normal number, and so is their product.
 ScoreForm::ScoreForm(OnlineAttentionOp op) : bias(getKeyBias(op)) {
@@ -154,11 +144,6 @@ ScoreForm::ScoreForm(OnlineAttentionOp op) : bias(getKeyBias(op)) {
     value = isSecond ? multiply.getLhs() : multiply.getRhs();
     factor *= own;
   }
-  double scale = op.getScale().convertToDouble();
-  hasScale = isFactor(scale) && isFactor(factor * scale) &&
-             isMultiple(value, op.getScore().getArgument(0));
-  if (hasScale)
-    factor *= scale;
 }
 
 namespace {
@@ -276,8 +261,7 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
     return form.factor == 1 ? multiply(products, scale * llvm::numbers::log2e)
                             : products;
   auto emitPlain = [&]() -> FailureOr<Value> {
-    SmallVector<TileValue> scoreArguments = {
-        {multiply(products, form.hasScale ? 1 : scale), kind}};
+    SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
     llvm::append_range(scoreArguments, arguments);
     if (failed(vectorizer.run(op.getScore(), scoreArguments, active)))
       return failure();

@@ -25,9 +25,6 @@ struct ScoreForm {
   /// null and stands for the products.
   Value value;
   double factor = 1;
-  /// Whether the factor has the scale of the attention, so that the region gets
-  /// products without it. The value is a multiple of its score then.
-  bool hasScale = false;
 };
 
 /// The pairs of a tile.

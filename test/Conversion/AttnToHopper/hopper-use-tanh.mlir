@@ -1,0 +1,107 @@
+// Logistic functions are written by tanh, which is one instruction, in
+// attentions of bf16 and f16.
+
+// RUN: attn-opt %s --attn-hopper-use-tanh --canonicalize --split-input-file | FileCheck %s
+
+!t = tensor<2x4x?x64xbf16>
+
+// CHECK-LABEL: @logistic
+// CHECK: score(%[[S:[a-z0-9]+]],
+// CHECK-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01
+// CHECK-NOT: math.exp
+// CHECK: %[[H:.+]] = arith.mulf %[[S]], %[[HALF]]
+// CHECK: %[[T:.+]] = math.tanh %[[H]]
+// CHECK: %[[X:.+]] = arith.mulf %[[T]], %[[HALF]]
+// CHECK: %[[Y:.+]] = arith.addf %[[X]], %[[HALF]]
+// CHECK: attn.yield %[[Y]]
+func.func @logistic(%q: !t, %k: !t, %v: !t, %init: !t) -> !t {
+  %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %s : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %one, %e : f32
+        %y = arith.divf %one, %d : f32
+        attn.yield %y : f32
+      }
+  return %o : !t
+}
+
+// Of a positive exponent, and of another numerator.
+// CHECK-LABEL: @falling
+// CHECK: score(%[[S:[a-z0-9]+]],
+// CHECK-DAG: %[[THREE:.+]] = arith.constant 3.000000e+00
+// CHECK-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01
+// CHECK: %[[H:.+]] = arith.mulf %[[S]], %[[HALF]]
+// CHECK: %[[T:.+]] = math.tanh %[[H]]
+// CHECK: %[[X:.+]] = arith.mulf %[[T]], %[[HALF]]
+// CHECK: %[[Y:.+]] = arith.subf %[[HALF]], %[[X]]
+// CHECK: %[[Z:.+]] = arith.mulf %[[Y]], %[[THREE]]
+func.func @falling(%q: !t, %k: !t, %v: !t, %init: !t) -> !t {
+  %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %three = arith.constant 3.0 : f32
+        %e = math.exp %s : f32
+        %d = arith.addf %e, %one : f32
+        %y = arith.divf %three, %d : f32
+        attn.yield %y : f32
+      }
+  return %o : !t
+}
+
+// Both spellings of x times the logistic function of x.
+// CHECK-LABEL: @silu
+// CHECK-COUNT-2: score(%[[S:[a-z0-9]+]],
+// CHECK: %[[H:.+]] = arith.mulf %[[S]], %{{.+}} : f32
+// CHECK-NEXT: %[[T:.+]] = math.tanh %[[H]]
+// CHECK-NEXT: %[[X:.+]] = arith.mulf %[[H]], %[[T]]
+// CHECK-NEXT: %[[Y:.+]] = arith.addf %[[X]], %[[H]]
+// CHECK-NEXT: attn.yield %[[Y]]
+func.func @silu(%q: !t, %k: !t, %v: !t, %init: !t) -> (!t, !t) {
+  %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %s : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %y = arith.divf %s, %d : f32
+        attn.yield %y : f32
+      }
+  %p = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %s : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %l = arith.divf %one, %d : f32
+        %y = arith.mulf %l, %s : f32
+        attn.yield %y : f32
+      }
+  return %o, %p : !t, !t
+}
+
+// An exponential that is needed anyway, and f32, stay.
+// CHECK-LABEL: @stay
+// CHECK-COUNT-2: math.exp
+// CHECK-NOT: math.tanh
+!f = tensor<2x4x?x64xf32>
+func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, !f) {
+  %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %e = math.exp %s : f32
+        %d = arith.addf %e, %one : f32
+        %y = arith.divf %e, %d : f32
+        attn.yield %y : f32
+      }
+  %p = attn.attention ins(%fq, %fq, %fq : !f, !f, !f) outs(%finit : !f)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %e = math.exp %s : f32
+        %d = arith.addf %e, %one : f32
+        %y = arith.divf %one, %d : f32
+        attn.yield %y : f32
+      }
+  return %o, %p : !t, !f
+}
