@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-online-softmax --attn-tile --canonicalize --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-online-softmax --attn-place-scale --attn-tile --canonicalize --split-input-file | FileCheck %s
 
 // Where the score is multiplied by what does not depend on it, as by a number of
 // the head, the factor of the softmax has the scale: 0.125 * 3 * log2(e).
@@ -29,10 +29,11 @@ func.func @multiple(%q: tensor<1x4x64x8xf32>, %f: tensor<4xf32>, %init: tensor<1
 
 // -----
 
-// A sum has parts that the scale is not of, and a square has it twice.
+// A square has the scale twice, and a sum has parts that it is not of.
 
 // CHECK-LABEL: func.func @other(
-// CHECK-COUNT-2: attn.online_step %{{.+}} factor 1.442
+// CHECK: attn.online_step %{{.+}} factor 0.0225
+// CHECK: attn.online_step %{{.+}} factor 1.442
 func.func @other(%q: tensor<1x4x64x8xf32>, %init: tensor<1x4x64x8xf32>) -> tensor<1x4x64x8xf32> {
   %o = attn.attention scale 0.125 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
       ins(%q, %q, %q : tensor<1x4x64x8xf32>, tensor<1x4x64x8xf32>, tensor<1x4x64x8xf32>)

@@ -15,59 +15,144 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The exponent of a divisor 1 + exp(x) that nothing else uses, or null.
-static Value getExponent(Value divisor) {
-  auto sum = divisor.getDefiningOp<arith::AddFOp>();
-  if (!sum || !sum->hasOneUse())
-    return {};
-  bool isSecond = matchPattern(sum.getRhs(), m_OneFloat());
-  if (!isSecond && !matchPattern(sum.getLhs(), m_OneFloat()))
-    return {};
-  auto power =
-      (isSecond ? sum.getLhs() : sum.getRhs()).getDefiningOp<math::ExpOp>();
-  return power && power->hasOneUse() ? power.getOperand() : Value();
-}
+namespace {
+/// What is computed of l = 1 / (1 + exp(x)) or, if the exponent is negated, of
+/// l = 1 / (1 + exp(-x)).
+class Logistic {
+public:
+  Logistic(RewriterBase &rewriter, math::ExpOp power)
+      : rewriter(rewriter), power(power) {}
 
-/// What a value is multiplied by, if that is all it is used for and the other
-/// factor is `other`; or null.
-static Operation *getProductWith(Value value, Value other) {
-  if (!value.hasOneUse())
+  /// Whether tanh gives all that the exponential is used for: quotients by
+  /// 1 + exp(x), and those times exp(x), which are times 1 - l.
+  bool analyze();
+  void rewrite();
+
+private:
+  bool isDivision(Value value) {
+    auto division = value.getDefiningOp<arith::DivFOp>();
+    return division && division.getRhs() == divisor;
+  }
+  OpOperand *findDivision(OpOperand &use);
+  void replace(arith::DivFOp division);
+
+  RewriterBase &rewriter;
+  math::ExpOp power;
+  Value divisor;
+  /// Products with the exponential, and the quotient that each has as a factor.
+  SmallVector<std::pair<arith::MulFOp, OpOperand *>> products;
+  bool isNegated = false;
+  Value argument, halfArgument, half, tanh;
+};
+} // namespace
+
+/// The use of a quotient that is a factor of this one.
+OpOperand *Logistic::findDivision(OpOperand &use) {
+  Value value = use.get();
+  if (isDivision(value))
+    return &use;
+  Operation *source = value.getDefiningOp();
+  if (!isa_and_present<arith::MulFOp, arith::NegFOp>(source) ||
+      !value.hasOneUse())
     return nullptr;
-  auto product = dyn_cast<arith::MulFOp>(*value.getUsers().begin());
-  return product && (product.getLhs() == other || product.getRhs() == other)
-             ? product
-             : nullptr;
+  for (OpOperand &operand : source->getOpOperands())
+    if (OpOperand *found = findDivision(operand))
+      return found;
+  return nullptr;
 }
 
-static void rewriteLogistic(RewriterBase &rewriter, arith::DivFOp op) {
-  Type type = op.getType();
-  if (!type.isF32())
-    return;
-  Value exponent = getExponent(op.getRhs());
-  if (!exponent)
-    return;
-  auto negation = exponent.getDefiningOp<arith::NegFOp>();
-  Value x = negation ? negation.getOperand() : exponent;
-  // The product of a logistic function with its argument is rewritten as one.
+bool Logistic::analyze() {
+  if (!power.getType().isF32())
+    return false;
+  SmallVector<arith::MulFOp> multiplied;
+  for (Operation *user : power->getUsers()) {
+    auto sum = dyn_cast<arith::AddFOp>(user);
+    bool isDivisor = sum && !divisor &&
+                     (matchPattern(sum.getLhs(), m_OneFloat()) ||
+                      matchPattern(sum.getRhs(), m_OneFloat()));
+    if (isDivisor)
+      divisor = sum;
+    else if (auto product = dyn_cast<arith::MulFOp>(user))
+      multiplied.push_back(product);
+    else
+      return false;
+  }
+  if (!divisor || !llvm::all_of(divisor.getUsers(), [&](Operation *user) {
+        return isa<arith::DivFOp>(user) && isDivision(user->getResult(0)) &&
+               user->getOperand(0) != divisor;
+      }))
+    return false;
+  for (arith::MulFOp product : multiplied) {
+    bool isFirst = product.getLhs() == power;
+    OpOperand *division = findDivision(product->getOpOperand(isFirst ? 1 : 0));
+    if (!division)
+      return false;
+    products.push_back({product, division});
+  }
+  return true;
+}
+
+/// A quotient by the divisor. That of the argument, and a logistic function
+/// that is multiplied by it alone, are h + h * tanh(h) of its half.
+void Logistic::replace(arith::DivFOp division) {
+  Location loc = division.getLoc();
+  bool isOne = matchPattern(division.getLhs(), m_OneFloat());
   Operation *product = nullptr;
-  bool isOne = matchPattern(op.getLhs(), m_OneFloat());
-  if (negation)
-    product = isOne ? getProductWith(op, x) : op.getLhs() == x ? op : nullptr;
-  Operation *root = product ? product : op;
-  Location loc = op.getLoc();
+  if (isNegated && division.getLhs() == argument) {
+    product = division;
+  } else if (isNegated && isOne && division->hasOneUse()) {
+    product = dyn_cast<arith::MulFOp>(*division->getUsers().begin());
+    if (product && !llvm::is_contained(product->getOperands(), argument))
+      product = nullptr;
+  }
+  Operation *root = product ? product : division;
   rewriter.setInsertionPoint(root);
-  Value half = arith::ConstantOp::create(rewriter, loc,
-                                         rewriter.getFloatAttr(type, 0.5));
-  Value argument = arith::MulFOp::create(rewriter, loc, x, half);
-  Value tanh = math::TanhOp::create(rewriter, loc, argument);
-  Value factor = product ? argument : half;
+  Value factor = product ? halfArgument : half;
   Value term = arith::MulFOp::create(rewriter, loc, factor, tanh);
   Value result =
-      negation ? arith::AddFOp::create(rewriter, loc, term, factor).getResult()
-               : arith::SubFOp::create(rewriter, loc, factor, term).getResult();
+      isNegated
+          ? arith::AddFOp::create(rewriter, loc, term, factor).getResult()
+          : arith::SubFOp::create(rewriter, loc, factor, term).getResult();
   if (!product && !isOne)
-    result = arith::MulFOp::create(rewriter, loc, op.getLhs(), result);
+    result = arith::MulFOp::create(rewriter, loc, division.getLhs(), result);
   rewriter.replaceOp(root, result);
+  if (root != division)
+    rewriter.eraseOp(division);
+}
+
+void Logistic::rewrite() {
+  Location loc = power.getLoc();
+  Type type = power.getType();
+  auto negation = power.getOperand().getDefiningOp<arith::NegFOp>();
+  isNegated = negation != nullptr;
+  argument = negation ? negation.getOperand() : power.getOperand();
+  rewriter.setInsertionPoint(power);
+  half = arith::ConstantOp::create(rewriter, loc,
+                                   rewriter.getFloatAttr(type, 0.5));
+  halfArgument = arith::MulFOp::create(rewriter, loc, argument, half);
+  tanh = math::TanhOp::create(rewriter, loc, halfArgument);
+  for (auto [product, use] : products) {
+    auto division = use->get().getDefiningOp<arith::DivFOp>();
+    rewriter.setInsertionPointAfter(division);
+    // 1 - l.
+    Value term = arith::MulFOp::create(rewriter, loc, half, tanh);
+    Value rest =
+        isNegated
+            ? arith::SubFOp::create(rewriter, loc, half, term).getResult()
+            : arith::AddFOp::create(rewriter, loc, half, term).getResult();
+    if (!matchPattern(division.getLhs(), m_OneFloat()))
+      rest = arith::MulFOp::create(rewriter, loc, division.getLhs(), rest);
+    use->set(rest);
+    bool isFirst = product.getLhs() == power;
+    rewriter.replaceOp(product, isFirst ? product.getRhs() : product.getLhs());
+  }
+  for (Operation *user : llvm::make_early_inc_range(divisor.getUsers()))
+    replace(cast<arith::DivFOp>(user));
+  // Nothing uses them any more.
+  rewriter.eraseOp(divisor.getDefiningOp());
+  rewriter.eraseOp(power);
+  if (negation && negation.use_empty())
+    rewriter.eraseOp(negation);
 }
 
 namespace {
@@ -79,11 +164,14 @@ struct AttnHopperUseTanh
       auto queries = cast<RankedTensorType>(op.getQuery().getType());
       if (!isa<BFloat16Type, Float16Type>(queries.getElementType()))
         return;
-      SmallVector<arith::DivFOp> divisions;
+      SmallVector<math::ExpOp> powers;
       for (Region &region : op->getRegions())
-        region.walk([&](arith::DivFOp inner) { divisions.push_back(inner); });
-      for (arith::DivFOp division : divisions)
-        rewriteLogistic(rewriter, division);
+        region.walk([&](math::ExpOp inner) { powers.push_back(inner); });
+      for (math::ExpOp power : powers) {
+        Logistic logistic(rewriter, power);
+        if (logistic.analyze())
+          logistic.rewrite();
+      }
     });
   }
 };

@@ -81,18 +81,76 @@ func.func @silu(%q: !t, %k: !t, %v: !t, %init: !t) -> (!t, !t) {
   return %o, %p : !t, !t
 }
 
-// An exponential that is needed anyway, and f32, stay.
+// The derivative of silu, as attn-differentiate writes it: of l and 1 - l.
+// CHECK-LABEL: @adjoint
+// CHECK: score(
+// CHECK: math.tanh
+// CHECK: adjoint(%[[S:[a-z0-9]+]], %[[DS:[a-z0-9]+]],
+// CHECK-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01
+// CHECK-NOT: math.exp
+// CHECK-NOT: arith.divf
+// CHECK: %[[H:.+]] = arith.mulf %[[S]], %[[HALF]]
+// CHECK: %[[T:.+]] = math.tanh %[[H]]
+// CHECK: %[[X:.+]] = arith.mulf %[[T]], %[[HALF]]
+// CHECK: %[[L:.+]] = arith.addf %[[X]], %[[HALF]]
+// CHECK: arith.mulf %[[DS]], %[[L]]
+// CHECK: %[[REST:.+]] = arith.subf %[[HALF]], %{{.+}}
+// CHECK: arith.mulf %{{.+}}, %[[REST]]
+// CHECK-NOT: math.exp
+// CHECK: return
+!l = tensor<2x4x?xf32>
+func.func @adjoint(%q: !t, %k: !t, %v: !t, %o: !t, %lse: !l, %do: !t, %dq: !t) -> !t {
+  %r = attn.attention_grad wrt(q) ins(%q, %k, %v, %o, %lse, %do : !t, !t, !t, !t, !l, !t) outs(%dq : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %s : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %l = arith.divf %one, %d : f32
+        %y = arith.mulf %s, %l : f32
+        attn.yield %y : f32
+      }
+      adjoint(%s, %ds, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %s : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %l = arith.divf %one, %d : f32
+        %x = arith.mulf %ds, %l : f32
+        %dl = arith.mulf %ds, %s : f32
+        %nl = arith.negf %l : f32
+        %dd = arith.divf %nl, %d : f32
+        %y = arith.mulf %dl, %dd : f32
+        %de = arith.mulf %y, %e : f32
+        %dn = arith.negf %de : f32
+        %z = arith.addf %x, %dn : f32
+        attn.yield %z : f32
+      }
+  return %r : !t
+}
+
+// Exponentials and divisors that are needed anyway, and f32, stay.
 // CHECK-LABEL: @stay
-// CHECK-COUNT-2: math.exp
+// CHECK-COUNT-3: math.exp
 // CHECK-NOT: math.tanh
 !f = tensor<2x4x?x64xf32>
-func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, !f) {
+func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, !t, !f) {
   %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
       score(%s, %b, %h, %i, %j) {
         %one = arith.constant 1.0 : f32
         %e = math.exp %s : f32
         %d = arith.addf %e, %one : f32
-        %y = arith.divf %e, %d : f32
+        %x = arith.divf %one, %d : f32
+        %y = arith.addf %x, %e : f32
+        attn.yield %y : f32
+      }
+  %u = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %e = math.exp %s : f32
+        %d = arith.addf %e, %one : f32
+        %x = arith.divf %one, %d : f32
+        %y = arith.mulf %x, %d : f32
         attn.yield %y : f32
       }
   %p = attn.attention ins(%fq, %fq, %fq : !f, !f, !f) outs(%finit : !f)
@@ -103,5 +161,5 @@ func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, 
         %y = arith.divf %one, %d : f32
         attn.yield %y : f32
       }
-  return %o, %p : !t, !f
+  return %o, %u, %p : !t, !t, !f
 }

@@ -39,11 +39,14 @@ llvm.func @root(%x: f32) -> f32 {
 // CHECK-LABEL: llvm.func @angle(
 // CHECK-SAME: %[[X:[^:]*]]: f32)
 // CHECK: %[[WIDE:.*]] = arith.extf %[[X]] : f32 to f64
-// CHECK: %[[N:.*]] = math.roundeven %{{.*}} : f64
-// CHECK: %[[MINUS:.*]] = arith.negf %[[N]] : f64
+// CHECK: %[[LARGE:.*]] = arith.constant 0x4338000000000000 : f64
+// CHECK: %[[TURNS:.*]] = math.fma %[[WIDE]], %{{.*}}, %[[LARGE]] : f64
+// CHECK: %[[MINUS:.*]] = arith.subf %[[LARGE]], %[[TURNS]] : f64
 // CHECK: %[[REST:.*]] = math.fma %[[MINUS]], %{{.*}}, %[[WIDE]] : f64
 // CHECK: %[[REST2:.*]] = math.fma %[[MINUS]], %{{.*}}, %[[REST]] : f64
 // CHECK: arith.truncf %[[REST2]] : f64 to f32
+// CHECK: %[[BITS:.*]] = arith.bitcast %[[TURNS]] : f64 to i64
+// CHECK: arith.trunci %[[BITS]] : i64 to i32
 // CHECK-NOT: math.sin
 // CHECK: llvm.return
 llvm.func @angle(%x: f32) -> f32 {

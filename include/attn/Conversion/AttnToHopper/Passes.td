@@ -116,33 +116,45 @@ def AttnHopperUseTanhPass : Pass<"attn-hopper-use-tanh"> {
   let summary = "logistic functions by the instruction for tanh";
   let description = [{
     `1 / (1 + exp(-x))` takes an exponential and a reciprocal, of which a multiprocessor makes 16 in a cycle. In the regions of attentions of bf16 and f16, `0.5 + 0.5 * tanh(x / 2)` takes their place, whose tanh is one instruction,
-    and `h + h * tanh(h)` with `h = x / 2` that of `x / (1 + exp(-x))`. The instruction is off by 2^-11 at most, relative to 1: an eighth of what the rounding of such a function to bf16 is off by near 1. Exponentials that are used besides stay.
+    and `h + h * tanh(h)` with `h = x / 2` that of `x / (1 + exp(-x))`. The instruction is off by 2^-11 at most, relative to 1: an eighth of what the rounding of such a function to bf16 is off by near 1.
+    Derivatives have the same exponential: what is divided by `1 + exp(-x)` and multiplied by `exp(-x)` is multiplied by `0.5 - 0.5 * tanh(x / 2)`. Exponentials that are used besides stay.
 
     Precondition: none. Postcondition: none.
 
     Before:
 
     ```mlir
-    score(%s, %b, %h, %i, %j) {
-      %one = arith.constant 1.0 : f32
-      %n = arith.negf %s : f32
-      %e = math.exp %n : f32
-      %d = arith.addf %e, %one : f32
-      %y = arith.divf %s, %d : f32
-      attn.yield %y : f32
+    func.func @f(%q: tensor<2x4x?x64xbf16>, %init: tensor<2x4x?x64xbf16>) -> tensor<2x4x?x64xbf16> {
+      %o = attn.attention ins(%q, %q, %q : tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>)
+        outs(%init : tensor<2x4x?x64xbf16>)
+        score(%s, %b, %h, %i, %j) {
+          %one = arith.constant 1.0 : f32
+          %n = arith.negf %s : f32
+          %e = math.exp %n : f32
+          %d = arith.addf %e, %one : f32
+          %y = arith.divf %s, %d : f32
+          attn.yield %y : f32
+        }
+      return %o : tensor<2x4x?x64xbf16>
     }
     ```
 
     After:
 
     ```mlir
-    score(%s, %b, %h, %i, %j) {
-      %half = arith.constant 5.000000e-01 : f32
-      %x = arith.mulf %s, %half : f32
-      %t = math.tanh %x : f32
-      %z = arith.mulf %x, %t : f32
-      %y = arith.addf %z, %x : f32
-      attn.yield %y : f32
+    func.func @f(%q: tensor<2x4x?x64xbf16>, %init: tensor<2x4x?x64xbf16>) -> tensor<2x4x?x64xbf16> {
+      %o = attn.attention
+        ins(%q, %q, %q : tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>, tensor<2x4x?x64xbf16>)
+        outs(%init : tensor<2x4x?x64xbf16>)
+        score(%s, %b, %h, %i, %j) {
+          %half = arith.constant 5.000000e-01 : f32
+          %x = arith.mulf %s, %half : f32
+          %t = math.tanh %x : f32
+          %z = arith.mulf %x, %t : f32
+          %y = arith.addf %z, %x : f32
+          attn.yield %y : f32
+        }
+      return %o : tensor<2x4x?x64xbf16>
     }
     ```
   }];
