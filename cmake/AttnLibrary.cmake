@@ -96,13 +96,19 @@ set(ATTN_LLVM_PCH_HEADERS
   <thread>
   <vector>)
 
+# QUICK: it is compiled with ATTN_QUICK_FLAGS, as is all that uses it.
 function(attn_add_pch name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;LINK_LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "QUICK" "" "HEADERS;LINK_LIBS;DEPENDS" ${ARGN})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/${name}.cpp CONTENT "")
   add_library(${name} OBJECT EXCLUDE_FROM_ALL
     ${CMAKE_BINARY_DIR}/pch/${name}.cpp)
   target_link_libraries(${name} PRIVATE attn_headers ${ARG_LINK_LIBS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  if(ARG_QUICK)
+    separate_arguments(flags UNIX_COMMAND "${ATTN_QUICK_FLAGS}")
+    target_compile_options(${name} PRIVATE ${flags})
+    set_target_properties(${name} PROPERTIES ATTN_QUICK_FLAGS "${flags}")
+  endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -110,7 +116,7 @@ endfunction()
 if(ATTN_USE_PCH)
   attn_add_pch(attn_pch
     HEADERS ${ATTN_PCH_HEADERS} LINK_LIBS attn_mlir DEPENDS AttnOpsIncGen)
-  attn_add_pch(attn_hopper_pch HEADERS ${ATTN_HOPPER_PCH_HEADERS}
+  attn_add_pch(attn_hopper_pch QUICK HEADERS ${ATTN_HOPPER_PCH_HEADERS}
     LINK_LIBS attn_mlir DEPENDS AttnOpsIncGen HopperOpsIncGen)
   attn_add_pch(attn_llvm_pch
     HEADERS ${ATTN_LLVM_PCH_HEADERS} LINK_LIBS attn_llvm)
@@ -150,6 +156,10 @@ function(attn_configure_target name)
   endif()
   if(ATTN_USE_PCH AND pch)
     target_precompile_headers(${name} REUSE_FROM ${pch})
+    get_target_property(flags ${pch} ATTN_QUICK_FLAGS)
+    if(flags)
+      target_compile_options(${name} PRIVATE ${flags})
+    endif()
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})

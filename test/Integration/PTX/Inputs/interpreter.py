@@ -173,6 +173,23 @@ class InterpreterTest(unittest.TestCase):
 
     # Numbers.
 
+    def test_fields_of_64_bits(self):
+        for field, expected in [
+            ("8, 2", (_LANE * 1000 >> 8) & 3),
+            ("40, 30", _LANE * 7),
+            ("0, 64", _LANE * 1000),
+            ("64, 5", 0),
+        ]:
+            self.expect(
+                f"""mul.wide.u32 %rd5, %r0, 7;
+                    shl.b64 %rd5, %rd5, 40;
+                    mul.wide.u32 %rd6, %r0, 1000;
+                    or.b64 %rd5, %rd5, %rd6;
+                    bfe.u64 %rd6, %rd5, {field};
+                    cvt.u32.u64 %r1, %rd6;""",
+                expected,
+            )
+
     def test_integers(self):
         a, b = _LANE * 1234567 - 9999999, 13 - _LANE
         for operation, expected in [
