@@ -2,6 +2,7 @@
 
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -29,11 +30,12 @@ public:
   void rewrite();
 
 private:
-  bool isDivision(Value value) {
+  bool isDivision(Value value) const {
     auto division = value.getDefiningOp<arith::DivFOp>();
     return division && division.getRhs() == divisor;
   }
   OpOperand *findDivision(OpOperand &use);
+  bool isAddedUp(Value value) const;
   void replace(arith::DivFOp division);
 
   RewriterBase &rewriter;
@@ -61,6 +63,25 @@ OpOperand *Logistic::findDivision(OpOperand &use) {
   return nullptr;
 }
 
+/// Whether a value is used in sums and products of a score or a gradient alone.
+/// The error of tanh is one of 2^-11, whatever the value: a logarithm, a
+/// divisor or a comparison of a small one would not bear it.
+bool Logistic::isAddedUp(Value value) const {
+  SetVector<Value> reached;
+  reached.insert(value);
+  for (unsigned next = 0; next < reached.size(); ++next)
+    for (Operation *user : reached[next].getUsers()) {
+      if (isa<YieldOp, ContributeOp>(user))
+        continue;
+      if (!isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp,
+               arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user) &&
+          !isDivision(user->getResult(0)))
+        return false;
+      reached.insert(user->getResult(0));
+    }
+  return true;
+}
+
 bool Logistic::analyze() {
   if (!power.getType().isF32())
     return false;
@@ -79,13 +100,15 @@ bool Logistic::analyze() {
   }
   if (!divisor || !llvm::all_of(divisor.getUsers(), [&](Operation *user) {
         return isa<arith::DivFOp>(user) && isDivision(user->getResult(0)) &&
-               user->getOperand(0) != divisor;
+               user->getOperand(0) != divisor && isAddedUp(user->getResult(0));
       }))
     return false;
   for (arith::MulFOp product : multiplied) {
     bool isFirst = product.getLhs() == power;
     OpOperand *division = findDivision(product->getOpOperand(isFirst ? 1 : 0));
-    if (!division)
+    // One quotient is for one exponential.
+    if (!division ||
+        llvm::is_contained(llvm::make_second_range(products), division))
       return false;
     products.push_back({product, division});
   }

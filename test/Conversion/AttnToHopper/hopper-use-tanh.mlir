@@ -129,12 +129,13 @@ func.func @adjoint(%q: !t, %k: !t, %v: !t, %o: !t, %lse: !l, %do: !t, %dq: !t) -
   return %r : !t
 }
 
-// Exponentials and divisors that are needed anyway, and f32, stay.
+// Exponentials and divisors that are needed anyway, squares of exponentials,
+// logarithms of logistic functions, which may be small, and f32, stay.
 // CHECK-LABEL: @stay
-// CHECK-COUNT-3: math.exp
+// CHECK-COUNT-5: math.exp
 // CHECK-NOT: math.tanh
 !f = tensor<2x4x?x64xf32>
-func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, !t, !f) {
+func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, !t, !t, !t, !f) {
   %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
       score(%s, %b, %h, %i, %j) {
         %one = arith.constant 1.0 : f32
@@ -153,6 +154,27 @@ func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, 
         %y = arith.mulf %x, %d : f32
         attn.yield %y : f32
       }
+  %w = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %e = math.exp %s : f32
+        %d = arith.addf %e, %one : f32
+        %x = arith.divf %s, %d : f32
+        %y = arith.mulf %x, %e : f32
+        %z = arith.mulf %y, %e : f32
+        attn.yield %z : f32
+      }
+  %x = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %s : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %x = arith.divf %one, %d : f32
+        %y = arith.negf %x : f32
+        %z = math.log %y : f32
+        attn.yield %z : f32
+      }
   %p = attn.attention ins(%fq, %fq, %fq : !f, !f, !f) outs(%finit : !f)
       score(%s, %b, %h, %i, %j) {
         %one = arith.constant 1.0 : f32
@@ -161,5 +183,5 @@ func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, 
         %y = arith.divf %one, %d : f32
         attn.yield %y : f32
       }
-  return %o, %u, %p : !t, !t, !f
+  return %o, %u, %w, %x, %p : !t, !t, !t, !t, !f
 }

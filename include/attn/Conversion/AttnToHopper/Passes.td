@@ -117,7 +117,8 @@ def AttnHopperUseTanhPass : Pass<"attn-hopper-use-tanh"> {
   let description = [{
     `1 / (1 + exp(-x))` takes an exponential and a reciprocal, of which a multiprocessor makes 16 in a cycle. In the regions of attentions of bf16 and f16, `0.5 + 0.5 * tanh(x / 2)` takes their place, whose tanh is one instruction,
     and `h + h * tanh(h)` with `h = x / 2` that of `x / (1 + exp(-x))`. The instruction is off by 2^-11 at most, relative to 1: an eighth of what the rounding of such a function to bf16 is off by near 1.
-    Derivatives have the same exponential: what is divided by `1 + exp(-x)` and multiplied by `exp(-x)` is multiplied by `0.5 - 0.5 * tanh(x / 2)`. Exponentials that are used besides stay.
+    Derivatives have the same exponential: what is divided by `1 + exp(-x)` and multiplied by `exp(-x)` is multiplied by `0.5 - 0.5 * tanh(x / 2)`.
+    Exponentials that are used besides stay, and so do functions of what is not only added and multiplied from there on: of a small value, as in a logarithm, nothing would be left.
 
     Precondition: none. Postcondition: none.
 
