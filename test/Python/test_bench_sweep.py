@@ -54,6 +54,36 @@ class Variants(unittest.TestCase):
             with self.subTest(name):
                 torch.testing.assert_close(o, wanted, rtol=1e-4, atol=1e-5)
 
+    def test_gradients_compile_for_a_gpu(self):
+        from attn import trace
+        from attn_bench import catalogue
+
+        catalogue.add_gallery()
+        floats = torch.float32, torch.bfloat16, torch.float16
+        for name in shards.sample(list(catalogue.VARIANTS), "gradients"):
+            variant = catalogue.VARIANTS[name]
+            score, mask = variant.make(variant.shape(64), "cpu")
+            program = trace.trace(score, mask, namespace="torch")
+            # A gradient with respect to a number is one of a CPU.
+            wrt = "q", "k", "v", *(
+                f"t{n}"
+                for n in program.scored_captures()
+                if program.captures[n].tensor.dim()
+                and program.captures[n].tensor.dtype in floats
+            )
+            run = subprocess.run(
+                ["attn-run", "-", "--target=cuda", "--emit=ptx", "--first-schedule"]
+                + [f"--grad={','.join(wrt)}"],
+                input=program.to_mlir(trace.Variant(dtype="bf16", dim=64)),
+                env={**os.environ, "ATTN_PTXAS": "off"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            with self.subTest(name):
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertIn(".visible .entry", run.stdout)
+
     def test_row(self):
         from attn_bench import sweep as module
 
