@@ -36,6 +36,7 @@ private:
   }
   OpOperand *findDivision(OpOperand &use);
   bool isAddedUp(Value value) const;
+  Value addTanh(Location loc, Value factor, bool isAdded);
   void replace(arith::DivFOp division);
 
   RewriterBase &rewriter;
@@ -115,6 +116,14 @@ bool Logistic::analyze() {
   return true;
 }
 
+/// factor + factor * tanh(x / 2), or the difference.
+Value Logistic::addTanh(Location loc, Value factor, bool isAdded) {
+  Value term = arith::MulFOp::create(rewriter, loc, factor, tanh);
+  if (isAdded)
+    return arith::AddFOp::create(rewriter, loc, term, factor);
+  return arith::SubFOp::create(rewriter, loc, factor, term);
+}
+
 /// A quotient by the divisor. That of the argument, and a logistic function
 /// that is multiplied by it alone, are h + h * tanh(h) of its half.
 void Logistic::replace(arith::DivFOp division) {
@@ -130,12 +139,7 @@ void Logistic::replace(arith::DivFOp division) {
   }
   Operation *root = product ? product : division;
   rewriter.setInsertionPoint(root);
-  Value factor = product ? halfArgument : half;
-  Value term = arith::MulFOp::create(rewriter, loc, factor, tanh);
-  Value result =
-      isNegated
-          ? arith::AddFOp::create(rewriter, loc, term, factor).getResult()
-          : arith::SubFOp::create(rewriter, loc, factor, term).getResult();
+  Value result = addTanh(loc, product ? halfArgument : half, isNegated);
   if (!product && !isOne)
     result = arith::MulFOp::create(rewriter, loc, division.getLhs(), result);
   rewriter.replaceOp(root, result);
@@ -158,11 +162,7 @@ void Logistic::rewrite() {
     auto division = use->get().getDefiningOp<arith::DivFOp>();
     rewriter.setInsertionPointAfter(division);
     // 1 - l.
-    Value term = arith::MulFOp::create(rewriter, loc, half, tanh);
-    Value rest =
-        isNegated
-            ? arith::SubFOp::create(rewriter, loc, half, term).getResult()
-            : arith::AddFOp::create(rewriter, loc, half, term).getResult();
+    Value rest = addTanh(loc, half, !isNegated);
     if (!matchPattern(division.getLhs(), m_OneFloat()))
       rest = arith::MulFOp::create(rewriter, loc, division.getLhs(), rest);
     use->set(rest);

@@ -56,21 +56,6 @@ static void splitCondition(Condition condition,
   }
 }
 
-/// Whether `slice` reads the score, which a mask cannot.
-static bool readsScore(Value value, ArrayRef<Operation *> slice,
-                       BlockArgument score) {
-  if (value == score)
-    return true;
-  return llvm::any_of(slice, [&](Operation *op) {
-    return op
-        ->walk([&](Operation *inner) {
-          return WalkResult(
-              failure(llvm::is_contained(inner->getOperands(), score)));
-        })
-        .wasInterrupted();
-  });
-}
-
 static bool readsCapture(ArrayRef<Operation *> slice) {
   return llvm::any_of(slice, [](Operation *op) {
     return op->walk([](tensor::ExtractOp) { return WalkResult::interrupt(); })
@@ -135,7 +120,8 @@ static bool extractMask(RewriterBase &rewriter, AttentionLikeOpInterface op,
   splitCondition({select.getCondition(), /*negated=*/!keepsIfTrue}, parts);
   for (Condition part : parts) {
     SmallVector<Operation *> slice = getRegionSlice(op.getScore(), part.value);
-    if (readsScore(part.value, slice, op.getScore().getArgument(0)) ||
+    // A mask has no score to read.
+    if (dependsOn(op.getScore(), part.value, /*score*/ 0u) ||
         (hadMask && readsCapture(slice)))
       stay.push_back(part);
     else

@@ -72,25 +72,7 @@ private:
 /// Whether a value is the same for all pairs of a head, so that multiplying it
 /// costs nothing.
 bool Placement::isFree(Value value) {
-  if (matchPattern(value, m_Constant()))
-    return true;
-  auto isOfPair = [&](Value operand) {
-    auto argument = dyn_cast<BlockArgument>(operand);
-    return argument && argument.getOwner() == &region.front() &&
-           (argument.getArgNumber() == 0 ||
-            argument.getArgNumber() == kNumScoreArgs - 2 ||
-            argument.getArgNumber() == kNumScoreArgs - 1);
-  };
-  if (isOfPair(value))
-    return false;
-  return llvm::none_of(getRegionSlice(region, value), [&](Operation *needed) {
-    return needed
-        ->walk([&](Operation *inner) {
-          return WalkResult(
-              failure(llvm::any_of(inner->getOperands(), isOfPair)));
-        })
-        .wasInterrupted();
-  });
+  return !dependsOn(region, value, {0, kNumScoreArgs - 2, kNumScoreArgs - 1});
 }
 
 /// The factor, or the divisor, of a product that can be multiplied in its place

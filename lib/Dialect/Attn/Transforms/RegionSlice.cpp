@@ -32,3 +32,23 @@ mlir::attn::getRegionSlice(Region &region, Value value,
   });
   return ordered;
 }
+
+bool mlir::attn::dependsOn(Region &region, Value value,
+                           ArrayRef<unsigned> numbers) {
+  auto isOne = [&](Value operand) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return argument && argument.getOwner() == &region.front() &&
+           llvm::is_contained(numbers, argument.getArgNumber());
+  };
+  if (isOne(value))
+    return true;
+  return llvm::any_of(getRegionSlice(region, value), [&](Operation *needed) {
+    return needed
+        ->walk([&](Operation *inner) {
+          return llvm::any_of(inner->getOperands(), isOne)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  });
+}

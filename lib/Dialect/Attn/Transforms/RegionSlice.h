@@ -14,6 +14,10 @@ SmallVector<Operation *>
 getRegionSlice(Region &region, Value value,
                function_ref<bool(Value)> isKnown = nullptr);
 
+/// Whether a value of `region` depends on one of its arguments with these
+/// numbers.
+bool dependsOn(Region &region, Value value, ArrayRef<unsigned> numbers);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONSLICE_H

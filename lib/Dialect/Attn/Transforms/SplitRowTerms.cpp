@@ -56,26 +56,6 @@ private:
 };
 } // namespace
 
-/// Whether a value depends on one of these arguments.
-static bool dependsOn(Region &region, Value value, ArrayRef<unsigned> numbers) {
-  auto isOne = [&](Value operand) {
-    auto argument = dyn_cast<BlockArgument>(operand);
-    return argument && argument.getOwner() == &region.front() &&
-           llvm::is_contained(numbers, argument.getArgNumber());
-  };
-  if (isOne(value))
-    return true;
-  return llvm::any_of(getRegionSlice(region, value), [&](Operation *needed) {
-    return needed
-        ->walk([&](Operation *inner) {
-          return llvm::any_of(inner->getOperands(), isOne)
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
-  });
-}
-
 /// Terms of the sum that a score is. Those of a sum that is added as a whole
 /// stay: they may be large, and cancel.
 void RowTerms::takeAddends() {

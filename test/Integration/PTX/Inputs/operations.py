@@ -76,19 +76,11 @@ def _shift(values, count, left):
 
 
 def _extract(values, start, length):
-    start, length = (
-        numpy.minimum(x & 255, 32).astype(numpy.uint64) for x in (start, length)
-    )
-    mask = (numpy.uint64(1) << length) - numpy.uint64(1)
-    return (values.astype(numpy.uint64) >> start & mask).astype(numpy.uint32)
-
-
-def _extract_wide(values, start, length):
     start, length = ((x & 255).astype(numpy.uint64) for x in (start, length))
-    last = numpy.uint64(63)
-    rest = numpy.where(start > last, 0, values >> numpy.minimum(start, last))
+    last, wide = numpy.uint64(63), values.astype(numpy.uint64)
+    rest = numpy.where(start > last, 0, wide >> numpy.minimum(start, last))
     mask = (numpy.uint64(1) << numpy.minimum(length, last)) - numpy.uint64(1)
-    return numpy.where(length > last, rest, rest & mask).astype(numpy.uint64)
+    return numpy.where(length > last, rest, rest & mask).astype(values.dtype)
 
 
 def _make_mask(start, length):
@@ -207,7 +199,7 @@ def _add_bits(table):
         table[f"clz.{name}"] = ((name,), _count_leading_zeros)
         table[f"brev.{name}"] = ((name,), _reverse_bits)
     table["bfe.u32"] = (("u32",) * 3, _extract)
-    table["bfe.u64"] = (("u64", "u32", "u32"), _extract_wide)
+    table["bfe.u64"] = (("u64", "u32", "u32"), _extract)
     table["bmsk.clamp.b32"] = (("u32", "u32"), _make_mask)
     table["bfe.s32"] = (("s32", "u32", "u32"), _extract_signed)
     for name in _BITS + _INTEGERS + ["f32"]:
