@@ -75,7 +75,7 @@ def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
     GPU. `attn-tile` puts it on the loop over (batch, head, Q block), which
     keeps the loop in place even where it has a single iteration.
 
-    * `dim`: 0 for the batch, 1 for the head, 2 for the tile of queries or the row of a table, 3 for its column.
+    * `dim`: 0 for the batch, 1 for the head, 2 for the tile of queries or the row of a table, 3 for its column; of a loop over elements, the dimension of their tensor.
 
     Example:
 
