@@ -348,7 +348,7 @@ def _unpack(array, element):
 _STORED = {"f32": "f4", "f16": "f2", "f64": "f8", "bf16": "u2"}
 
 
-def _execute(program, options, sizes, seed):
+def _execute(programs, options, sizes, seed):
     """The largest error of a gradient, over its largest element."""
     draw = numpy.random.default_rng(seed)
     z = Sizes(options, sizes)
@@ -390,7 +390,7 @@ def _execute(program, options, sizes, seed):
         arrays["bucket"] = buckets
     bits, worst = None, 0
     for order in draw.integers(1 << 31, size=options.repeats):
-        found = _launch(program, options, arrays, expected, order)
+        found = _launch(programs, options, arrays, expected, order)
         for name, (_, values) in found.items():
             error = numpy.abs(values - expected[name]).max(initial=0)
             error /= max(numpy.abs(expected[name]).max(initial=0), 0.1)
@@ -405,9 +405,9 @@ def _execute(program, options, sizes, seed):
     return worst
 
 
-def _launch(program, options, arrays, expected, order):
+def _launch(programs, options, arrays, expected, order):
     """The bytes of gradients, and what they are."""
-    launch = launches.Launch(program)
+    launch = launches.Launch(programs[0])
     for name, array in arrays.items():
         if array.ndim:
             launch.add_tensor(name, array)
@@ -423,8 +423,10 @@ def _launch(program, options, arrays, expected, order):
         regions[name] = (launch.operands[-1].region, element, dtype)
         region = launch.operands[-1].region
         region.writable[:], region.defined[:] = True, False
-    launch.add_tables()
-    grid.run(launch, order, late=1.0)
+    for program in programs:
+        own = launch.behind(program)
+        own.add_tables()
+        grid.run(own, order, late=1.0)
     return {
         name: (
             region.bytes.tobytes(),

@@ -354,52 +354,58 @@ def draw_inputs(variant, options, sizes, draw):
 
 
 def _check_visits(kernel, program, variant, arrays):
-    """That each work tile of keys has loaded the Q blocks it needs, once each. Gives
-    how many were loaded, and how many of them are not needed."""
+    """That each work tile of keys has loaded the Q blocks it needs, once each, or
+    each one of queries the KV blocks. Gives how many were loaded, and how many of them
+    are not needed."""
+    over_keys = "load_k" in program.kernel["schedule"]
     (batches, heads, queries), keys = arrays["q"].shape[:3], arrays["k"].shape
     b, h, i, j = numpy.indices((batches, heads, queries, keys[2]), sparse=True)
     zeros = numpy.zeros((batches, heads, queries, keys[2]))
     allowed = _scores(variant, zeros, b, h, i, j, arrays)[2]
-    rows, columns = program.schedule("tile_n"), program.schedule("tile_m")
+    others, own = program.schedule("tile_n"), program.schedule("tile_m")
+    queries, keys_of = (own, others) if over_keys else (others, own)
     needed = set()
     for b, h, i, j in zip(*numpy.nonzero(allowed)):
-        own = (b % keys[0], h * keys[1] // heads, j // columns * columns)
-        needed.add((*map(int, own), int(b), int(h), int(i // rows * rows)))
+        query = (b, h, i // queries * queries)
+        key = (b % keys[0], h * keys[1] // heads, j // keys_of * keys_of)
+        needed.add(tuple(map(int, query + key if over_keys else key + query)))
     works = {}
-    for number, own in kernel.loads("k"):
-        works.setdefault(number, set()).add((*own[:2], own[2] // columns * columns))
+    for number, at in kernel.loads("q" if over_keys else "k"):
+        works.setdefault(number, set()).add((*at[:2], at[2] // own * own))
     if any(len(work) != 1 for work in works.values()):
         raise ptx.PtxError(f"expects a work tile of each CTA, but got {works}")
-    loaded = [(*min(works[number]), *at) for number, at in kernel.loads("q")]
-    visited = {(*at[:5], at[5] // rows * rows) for at in loaded}
+    blocks = kernel.loads("k" if over_keys else "q")
+    loaded = [(*min(works[number]), *at) for number, at in blocks]
+    visited = {(*at[:5], at[5] // others * others) for at in loaded}
     if len(loaded) != len(set(loaded)):
-        raise ptx.PtxError(f"loads Q blocks twice: {sorted(loaded)}")
+        raise ptx.PtxError(f"loads blocks twice: {sorted(loaded)}")
     if not needed <= visited:
         raise ptx.PtxError(f"leaves out {sorted(needed - visited)}")
     return len(visited), len(visited - needed)
 
 
-def _execute(program, variant, options, sizes, seed):
+def _execute(programs, variant, options, sizes, seed):
     """The largest error of a gradient, over its largest element, and the tiles that
     were visited, and were in vain."""
     draw = numpy.random.default_rng(seed)
     arrays, expected = draw_inputs(variant, options, sizes, draw)
     bits = None
     for order in draw.integers(1 << 31, size=options.repeats):
-        worst, sums, kernel = run(program, arrays, expected, order, options.gap)
+        worst, sums, kernels = run(programs, arrays, expected, order, options.gap)
         if bits is not None and sums != bits:
             raise ptx.PtxError("sums differ in another order")
         bits = sums
-    visits = (0, 0)
-    if kernel.loads("k"):
-        visits = _check_visits(kernel, program, variant, arrays)
-    return worst, numpy.array(visits)
+    visits = numpy.zeros(2, int)
+    for program, kernel in zip(programs, kernels):
+        if kernel.loads("k"):
+            visits += _check_visits(kernel, program, variant, arrays)
+    return worst, visits
 
 
-def run(program, arrays, expected, order, gap=0, late=1.0):
+def run(programs, arrays, expected, order, gap=0, late=1.0):
     """The largest error of a gradient, the bytes of dq before it is scaled and
-    rounded, and the main kernel."""
-    launch = launches.Launch(program)
+    rounded, and the main kernel of each launch."""
+    launch = launches.Launch(programs[0])
     for name, array in arrays.items():
         launch.add_tensor(name, array, gap if array.ndim == 4 else 0)
     regions = {}
@@ -409,8 +415,12 @@ def run(program, arrays, expected, order, gap=0, late=1.0):
         region = regions[name] = launch.operands[-1].region
         # What is between rows counts as written, and nobody may.
         region.writable[:], region.defined[:] = region.defined, ~region.defined
-    launch.add_tables()
-    kernel = grid.run(launch, order, late=late)
+    kernels, tables = [], []
+    for program in programs:
+        own = launch.behind(program)
+        own.add_tables()
+        tables += own.operands[len(launch.operands) :]
+        kernels.append(grid.run(own, order, late=late))
     worst = 0
     for name, region in regions.items():
         shape = expected[name].shape
@@ -418,25 +428,33 @@ def run(program, arrays, expected, order, gap=0, late=1.0):
         found = operations.from_bf16(rows[..., : shape[-1]]).astype("f8")
         worst = max(worst, _check(name, found, expected[name]))
     # (batch, head, block, and two of the block).
-    tables = launch.operands[len(arrays) + len(expected) :]
     sums = [x for x in tables if len(x.shape) == 5 and x.shape[-1] > 2]
-    return worst, [x.region.bytes.tobytes() for x in sums], kernel
+    return worst, [x.region.bytes.tobytes() for x in sums], kernels
+
+
+def save_ptx(programs, path):
+    """That of the first launch there, and those of others with a number behind it."""
+    for number, program in enumerate(programs if path else []):
+        with open(f"{path}.{number}" if number else path, "w") as file:
+            file.write(program.ptx)
+
+
+def describe(programs):
+    return ", ".join(program.kernel["schedule"] for program in programs)
 
 
 def run_sizes(text, options, execute):
-    """Executes a program for each of options.sizes by `execute(program, options,
-    sizes, seed)`, which gives its error, and prints the largest."""
-    program = launches.Program(text, options.schedule)
-    if options.save_ptx:
-        with open(options.save_ptx, "w") as file:
-            file.write(program.ptx)
+    """Executes a program for each of options.sizes by `execute(programs, options,
+    sizes, seed)`, of its launches, which gives its error, and prints the largest."""
+    programs = launches.Program.all(text, options.schedule)
+    save_ptx(programs, options.save_ptx)
     worst = 0
     for seed, size in enumerate(options.sizes):
         try:
             sizes = tuple(map(int, size.split("x")))
-            worst = max(worst, execute(program, options, sizes, seed))
+            worst = max(worst, execute(programs, options, sizes, seed))
         except ptx.PtxError as error:
-            sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
+            sys.exit(f"{describe(programs)}, {size}: {error}")
     print(f"{len(options.sizes)} runs, largest error {worst:.4f}")
 
 
@@ -476,16 +494,14 @@ def main():
     sizes = [tuple(map(int, x.split("x"))) for x in options.sizes]
     worst, runs, visits = 0, 0, numpy.zeros(2, int)
     for schedule in options.schedule or [None]:
-        program = launches.Program(text, schedule)
-        if options.save_ptx:
-            with open(options.save_ptx, "w") as file:
-                file.write(program.ptx)
+        programs = launches.Program.all(text, schedule)
+        save_ptx(programs, options.save_ptx)
         for seed, size in enumerate([] if options.no_run else sizes):
             try:
-                error, tiles = _execute(program, options.variant, options, size, seed)
+                error, tiles = _execute(programs, options.variant, options, size, seed)
                 worst, visits = max(worst, error), visits + tiles
             except ptx.PtxError as error:
-                sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
+                sys.exit(f"{describe(programs)}, {size}: {error}")
             runs += 1
     print(f"{runs} runs, largest error {worst:.4f}")
     print(f"{visits[0]} tiles, {visits[1]} in vain")

@@ -57,6 +57,11 @@ class Program:
         self._take(ptx, lowered)
 
     @classmethod
+    def all(cls, text, schedule=None):
+        """Each launch of a program, or the one that has another schedule."""
+        return [cls(text, schedule)] if schedule else cls.of_launches(text)
+
+    @classmethod
     def of_launches(cls, text, options=()):
         """Each launch of a program, with its first schedule."""
         with tempfile.TemporaryDirectory() as folder:

@@ -181,7 +181,7 @@ def _expect(options, q, k, v, do, dlse, captures):
     return o, lse, found
 
 
-def _execute(program, options, sizes, seed):
+def _execute(programs, options, sizes, seed):
     """The largest error of a gradient, over its largest element."""
     draw = numpy.random.default_rng(seed)
     queries, keys = sizes
@@ -218,7 +218,7 @@ def _execute(program, options, sizes, seed):
     arrays.update(do=packed["do"], dlse=dlse)
     bits, worst = None, 0
     for order in draw.integers(1 << 31, size=options.repeats):
-        launch = launches.Launch(program)
+        launch = launches.Launch(programs[0])
         for name, array in arrays.items():
             launch.add_tensor(name, array)
         regions = {}
@@ -227,8 +227,10 @@ def _execute(program, options, sizes, seed):
             launch.add_tensor(f"d{name}", numpy.zeros(expected[name].shape, dtype))
             region = regions[name] = launch.operands[-1].region
             region.writable[:], region.defined[:] = True, False
-        launch.add_tables()
-        grid.run(launch, order, late=1.0)
+        for program in programs:
+            own = launch.behind(program)
+            own.add_tables()
+            grid.run(own, order, late=1.0)
         for name, region in regions.items():
             if name in "qkv":
                 values = region.values(numpy.dtype("u2"), expected[name].shape)

@@ -230,7 +230,9 @@ def _make_product(code, instruction, step, columns, type_):
         bits_a = None
         first = 16 * (warp.number % 4)
         if in_registers:
-            a = _to_float(_fragment(get_a(R)), type_)
+            # Registers with one number are one.
+            registers = numpy.broadcast_to(get_a(R), (4, LANES))
+            a = _to_float(_fragment(registers), type_)
         else:
             bits_a = int(get_a(R)[0])
             a = _load(warp, bits_a, 16, first, transpose_a, type_, time, text)

@@ -238,7 +238,7 @@ class _Gradients:
         self._inputs = gradients.draw_inputs(test.variant, options, sizes, draw)
 
     def run(self, compiled, seed, blocks, late=1.0):
-        return gradients.run(compiled, *self._inputs, seed, late=late)[2]
+        return gradients.run([compiled], *self._inputs, seed, late=late)[2][0]
 
 
 def _prepare(test):
