@@ -155,21 +155,21 @@ static void explainRows(AttentionLikeOpInterface attention,
   llvm::sort(reasons, [](const auto &a, const auto &b) {
     return std::tie(b.second, a.first) < std::tie(a.second, b.first);
   });
-  auto [section, total] =
-      llvm::isa<mlir::attn::AttentionGradOp>(*attention)
-          ? std::pair("gradients", table.gradients.rows.size())
-      : attention->hasAttr(mlir::attn::kGatheredAttrName)
-          ? std::pair("gathered", table.gathered.rows.size())
-          : std::pair("attention", table.attention.rows.size());
+  const ScheduleTable::Section &rows = table.getSection(attention);
+  llvm::StringRef section;
+  for (auto [name, each] : table.getSections())
+    if (each == &rows)
+      section = name;
   for (const auto &[reason, count] : reasons)
     mlir::remark::analysis(
         attention.getLoc(),
         mlir::remark::RemarkOpts::name("rows-ruled-out")
             .category(mlir::attn::kRemarkCategory)
             .function(mlir::attn::getFunctionName(attention)))
-        << mlir::remark::add("{0}", llvm::formatv("{0} of {1} rows of {2}: {3}",
-                                                  count, total, section, reason)
-                                        .str());
+        << mlir::remark::add("{0}",
+                             llvm::formatv("{0} of {1} rows of {2}: {3}", count,
+                                           rows.rows.size(), section, reason)
+                                 .str());
 }
 
 /// What a kernel may spill whose schedule somebody has given: as much as with

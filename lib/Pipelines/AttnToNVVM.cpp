@@ -25,6 +25,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createAttnShapeFunctionPass());
   pm.addPass(createAttnHopperSplitValuesPass());
   pm.addPass(createAttnHopperPadHeadDimsPass());
+  pm.addPass(createAttnHopperSplitGradientsPass());
   pm.addPass(createAttnHopperExpandGradientsPass());
   // Attentions that are the same are one launch.
   pm.addPass(createCSEPass());

@@ -12,8 +12,8 @@
 // CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
 // CHECK: %[[SUMS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128x64xf32, #hopper.fragment_order<m = 3, n = 4>>
 // Of sums in one order the first is stored.
-// CHECK-NEXT: %[[COUNTERS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
-// CHECK: linalg.fill ins(%{{.*}}) outs(%[[COUNTERS]] : memref<2x4x?x1x2xi32>)
+// CHECK-NEXT: %[[COUNTERS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x2xi32>
+// CHECK: linalg.fill ins(%{{.*}}) outs(%[[COUNTERS]] : memref<2x4x?x2xi32>)
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 128) {
 // CHECK: vector.reduction <add>
 // CHECK: memref.store %{{.*}}, %[[LSE]]
@@ -102,7 +102,7 @@ func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk:
 
 // Work tiles of all keys meet all queries: none needs a table of those before. In any order they need no counters, either.
 // CHECK-LABEL: func @full
-// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
+// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x2xi32>
 // CHECK-NOT: tensor<1x1x?x?xi32>
 // CHECK: attn.accumulate ordered
 // CHECK-LABEL: func @any_order
@@ -134,11 +134,11 @@ func.func @any_order(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %
 // KERNEL: gpu.func @columns(
 // KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x2x5120xf32>
 !wide = tensor<2x4x?x128xbf16>
-func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide, %dq: !wide) -> !wide {
-  %d = attn.attention_grad wrt(q)
+func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide, %dq: !wide, %dk: !wide) -> (!wide, !wide) {
+  %d:2 = attn.attention_grad wrt(q, k)
     ins(%q, %k, %v, %o, %l, %do : !wide, !wide, !wide, !wide, !l, !wide)
-    outs(%dq : !wide) attributes {nondeterministic}
-  return %d : !wide
+    outs(%dq, %dk : !wide, !wide) attributes {nondeterministic}
+  return %d#0, %d#1 : !wide, !wide
 }
 
 // Of 96, the second warpgroup has 32, and 32 columns of zeros, which are added to a buffer of 128 and not read.
@@ -151,35 +151,32 @@ func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wid
 // KERNEL: hopper.own_columns %{{.*}} : <128x96xbf16> -> <128x64xbf16>
 // KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x2x6144xf32>
 !odd = tensor<2x4x?x96xbf16>
-func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !odd, %dq: !odd) -> !odd {
-  %d = attn.attention_grad wrt(q)
+func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !odd, %dq: !odd, %dk: !odd) -> (!odd, !odd) {
+  %d:2 = attn.attention_grad wrt(q, k)
     ins(%q, %k, %v, %o, %l, %do : !odd, !odd, !odd, !odd, !l, !odd)
-    outs(%dq : !odd) attributes {nondeterministic}
-  return %d : !odd
+    outs(%dq, %dk : !odd, !odd) attributes {nondeterministic}
+  return %d#0, %d#1 : !odd, !odd
 }
 
-// Of two partitions, both add columns of dq in parts.
-// CHECK-LABEL: func @parts
-// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x64x256xf32, #hopper.fragment_order<m = 3, n = 4>>
-// KERNEL: gpu.func @parts(
+// Two partitions have dk and dv, and give each other p and ds.
+// KERNEL: gpu.func @partitions(
 // KERNEL: hopper.publish {{.*}} stages 1
 // KERNEL: hopper.publish {{.*}} stages 1
-// KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x4x4096xf32>
-
-// Steps are written as they run: dk has the tile of ds that the next ones read.
-// STEPS-LABEL: gpu.func @parts(
-// STEPS: hopper.step "ds" in "second"
-// STEPS: hopper.step "red3" in "second"
-// STEPS: %[[DS:.*]]:2 = hopper.step "dk" in "compute"
+// STEPS-LABEL: gpu.func @partitions(
+// STEPS: hopper.step "exp" in "compute"
+// STEPS: hopper.put_fragment
+// STEPS: hopper.step "dv" in "second"
 // STEPS: hopper.get
-// STEPS: hopper.step "dq0" in "compute"
-// STEPS: hopper.own_columns %[[DS]]#1
+// STEPS: hopper.step "ds" in "second"
+// STEPS: hopper.put_fragment
+// STEPS: hopper.step "dk" in "compute"
+// STEPS: hopper.get
 !widest = tensor<2x4x?x256xbf16>
-func.func @parts(%q: !widest, %k: !widest, %v: !widest, %o: !widest, %l: !l, %do: !widest, %dq: !widest, %dk: !widest, %dv: !widest) -> (!widest, !widest, !widest) {
-  %d:3 = attn.attention_grad wrt(q, k, v)
+func.func @partitions(%q: !widest, %k: !widest, %v: !widest, %o: !widest, %l: !l, %do: !widest, %dk: !widest, %dv: !widest) -> (!widest, !widest) {
+  %d:2 = attn.attention_grad wrt(k, v)
     ins(%q, %k, %v, %o, %l, %do : !widest, !widest, !widest, !widest, !l, !widest)
-    outs(%dq, %dk, %dv : !widest, !widest, !widest) attributes {nondeterministic}
-  return %d#0, %d#1, %d#2 : !widest, !widest, !widest
+    outs(%dk, %dv : !widest, !widest)
+  return %d#0, %d#1 : !widest, !widest
 }
 
 // That of values needs neither v nor the gradients of scores.
@@ -192,5 +189,37 @@ func.func @values(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide
   %d = attn.attention_grad wrt(v)
     ins(%q, %k, %v, %o, %l, %do : !wide, !wide, !wide, !wide, !l, !wide)
     outs(%dv : !wide)
+  return %d : !wide
+}
+
+// Work tiles of queries have dq alone, and their numbers in registers; of the keys, those that the mask needs.
+// CHECK-LABEL: func @queries
+// CHECK-DAG: %[[LSE:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
+// CHECK-DAG: %[[DELTA:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
+// CHECK-NOT: memref.alloc
+// CHECK: scf.forall (%[[B:[^ ,]*]], %[[H:[^ ,]*]], %[[TILE:[^ ,]*]]) in (2, 4,
+// CHECK-DAG: attn.gather %[[LSE]][%[[B]], %[[H]], %[[TILE]], %{{.*}}] mask
+// CHECK-DAG: attn.gather %[[DELTA]][%[[B]], %[[H]], %[[TILE]], %{{.*}}] mask
+// CHECK: attn.tile_loop %{{.*}} = %{{.*}} to %{{.*}} step 80
+// CHECK: attn.step @load_k
+// CHECK: attn.step @qk
+// CHECK: attn.step @exp
+// CHECK: attn.mask_tile
+// CHECK: attn.step @load_v
+// CHECK: attn.step @dp
+// CHECK: attn.step @ds
+// CHECK: attn.step @dq -> (vector<128x128xf32>)
+// CHECK-NOT: attn.accumulate
+// KERNEL: gpu.func @queries(
+// KERNEL-NOT: hopper.publish
+// KERNEL: hopper.step "store"
+func.func @queries(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide, %dq: !wide) -> !wide {
+  %d = attn.attention_grad wrt(q)
+    ins(%q, %k, %v, %o, %l, %do : !wide, !wide, !wide, !wide, !l, !wide)
+    outs(%dq : !wide)
+    mask(%b, %h, %i, %j) {
+      %p = arith.cmpi sle, %j, %i : index
+      attn.yield %p : i1
+    }
   return %d : !wide
 }

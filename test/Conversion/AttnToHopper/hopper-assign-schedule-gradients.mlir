@@ -17,27 +17,40 @@ func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
 // In any order, work tiles need not start with the last one.
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
-func.func @nondeterministic(%x: !t, %l: !l) -> !t {
-  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq(1), red(1)], exclusive = [exp, dp]>}}
-  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq, red]>}}
+func.func @nondeterministic(%x: !t, %l: !l) -> (!t, !t) {
+  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
+  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq, dk, red]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
-  %d = attn.attention_grad wrt(q) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t) attributes {nondeterministic}
+  %d:2 = attn.attention_grad wrt(q, k) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x : !t, !t) attributes {nondeterministic}
+  return %d#0, %d#1 : !t, !t
+}
+
+// -----
+
+// Of queries alone, work tiles meet all keys.
+!t = tensor<2x4x?x64xbf16>
+!l = tensor<2x4x?xf32>
+func.func @queries(%x: !t, %l: !l) -> !t {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, exp, load_v, dp, ds, dq]>}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 32, stages = 1,}}
+  %d = attn.attention_grad wrt(q) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t)
   return %d : !t
 }
 
 // -----
 
-// dk and dv are in two partitions, and dq is computed 64 columns at a time, by both: of what is multiplied, each has about half.
+// dk and dv are in two partitions.
 !t = tensor<2x4x?x192xbf16>
 !l = tensor<2x4x?xf32>
-func.func @d192(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 16384, order = [load_q, qk, dk(1), exp, dq0(1), red0(1), load_do, dp, dv, ds, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 16384, order = [load_q, qk, exp, load_do, dp, dv, ds, dk, dq0, red0, dq1, red1, dq2, red2], partitions = {dp = second, dq1 = second, dq2 = second, ds = second, dv = second, red1 = second, red2 = second}>}}
+func.func @d192(%x: !t, %l: !l) -> (!t, !t) {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 80, stages = 2, registers = 240, head_swizzle = 1, order = [load_q, qk, dk(1), exp, load_do, dp, dv, ds], partitions = {dp = second, ds = second, dv = second}>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_q, qk, exp, load_do, dp, dv, ds, dk], partitions = {dp = second, ds = second, dv = second}>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
-  %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
-  return %d#0, %d#1, %d#2 : !t, !t, !t
+  %d:2 = attn.attention_grad wrt(k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x : !t, !t)
+  return %d#0, %d#1 : !t, !t
 }
 
 // -----

@@ -86,6 +86,41 @@ def AttnHopperExpandGradientsPass : Pass<"attn-hopper-expand-gradients", "::mlir
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def AttnHopperSplitGradientsPass : Pass<"attn-hopper-split-gradients", "::mlir::ModuleOp"> {
+  let summary = "the gradient of queries by a kernel of its own";
+  let description = [{
+    A gradient of bf16 or f16 with more than 128 columns of queries and keys or of values becomes two: that of queries, and that of all else. Work tiles of 64 keys, as many as have `dk` and `dv` in registers, would add `dq` to memory so often that this takes longer than products.
+    Work tiles of queries have `dq` in registers, and compute scores and the gradients of probabilities a second time. They write `dq` once, so that there is no buffer of sums in f32, and nobody has to wait for a turn.
+    Left alone are gradients of queries alone, or of all else, and those with a schedule.
+
+    Precondition: none. Postcondition: none.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: tensor<1x2x?x256xbf16>, %lse: tensor<1x2x?xf32>) -> (tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>) {
+      %dq, %dk = attn.attention_grad wrt(q, k)
+        ins(%x, %x, %x, %x, %lse, %x : tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?xf32>, tensor<1x2x?x256xbf16>)
+        outs(%x, %x : tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>)
+      return %dq, %dk : tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%arg0: tensor<1x2x?x256xbf16>, %arg1: tensor<1x2x?xf32>) -> (tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>) {
+      %dq = attn.attention_grad wrt(q)
+          ins(%arg0, %arg0, %arg0, %arg0, %arg1, %arg0 : tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?xf32>, tensor<1x2x?x256xbf16>)
+          outs(%arg0 : tensor<1x2x?x256xbf16>)
+      %dk = attn.attention_grad wrt(k)
+          ins(%arg0, %arg0, %arg0, %arg0, %arg1, %arg0 : tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>, tensor<1x2x?xf32>, tensor<1x2x?x256xbf16>)
+          outs(%arg0 : tensor<1x2x?x256xbf16>)
+      return %dq, %dk : tensor<1x2x?x256xbf16>, tensor<1x2x?x256xbf16>
+    ```
+  }];
+}
+
 def AttnHopperSplitValuesPass : Pass<"attn-hopper-split-values", "::mlir::ModuleOp"> {
   let summary = "values of no more columns than there are registers for";
   let description = [{

@@ -11,10 +11,12 @@
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "llvm/Support/Error.h"
+#include <array>
 #include <memory>
 
 namespace mlir::attn {
 
+class AttentionLikeOpInterface;
 struct ScheduleFacts;
 
 /// Rows of conditions on a program, each with a schedule and what it costs.
@@ -105,14 +107,25 @@ public:
   getSchedule(const Section &section, const Row &row, ScheduleFacts facts,
               MLIRContext *context, int64_t tileN = 0) const;
 
+  /// All sections by their names in the file.
+  std::array<std::pair<StringRef, const Section *>, 4> getSections() const {
+    return {{{"attention", &attention},
+             {"gathered", &gathered},
+             {"gradients", &gradients},
+             {"query_gradients", &queryGradients}}};
+  }
+  /// That with the rows of an operation.
+  const Section &getSection(AttentionLikeOpInterface op) const;
+
   /// A name for a row, by which errors and remarks tell it.
   std::string describe(const Row &row) const;
 
   std::string target;
   Model model;
-  /// Of dense tiles, of tiles that gather the keys of lists, and of gradients,
+  /// Of dense tiles, and of tiles that gather the keys of lists; of gradients
+  /// whose work tiles have keys, and of those whose work tiles have queries,
   /// which are those of the compiler where a file has none.
-  Section attention, gathered, gradients;
+  Section attention, gathered, gradients, queryGradients;
 };
 
 } // namespace mlir::attn

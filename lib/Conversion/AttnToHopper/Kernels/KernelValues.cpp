@@ -128,8 +128,11 @@ static bool isUsable(OpBuilder &builder, Value value) {
 }
 
 FailureOr<Value> KernelValues::get(Value value, VectorKind kind) {
+  // What was computed of positions before may be counted from elsewhere.
+  bool isOther =
+      isWithinTile && value.getDefiningOp() && isa<VectorType>(value.getType());
   auto it = values.find({value, kind});
-  if (it != values.end() && isUsable(builder, it->second))
+  if (it != values.end() && !isOther && isUsable(builder, it->second))
     return it->second;
   OpBuilder::InsertionGuard guard(builder);
   if (isHoisted(value))
@@ -238,7 +241,7 @@ FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
     type = getType(vector, kind);
   Value all = arith::ConstantIntOp::create(builder, gather.getLoc(), 1, 1);
   Value source = arguments.getMemRef(
-      *operand, cast<RankedTensorType>(gather.getSource().getType()));
+      *operand, cast<ShapedType>(gather.getSource().getType()));
   return GatherOp::create(builder, gather.getLoc(), type, source, *indices, all,
                           gather.getSiteAttr())
       .getResult();

@@ -27,15 +27,6 @@ static Value skipExtension(Value value) {
                                                           : value;
 }
 
-/// The tile that a vector is some columns of, and which ones; nothing for all.
-static std::optional<int64_t> takeColumns(Value &vector) {
-  auto slice = vector.getDefiningOp<vector::ExtractStridedSliceOp>();
-  if (!slice)
-    return std::nullopt;
-  vector = slice.getSource();
-  return cast<IntegerAttr>(slice.getOffsets()[0]).getInt();
-}
-
 AllRowsProduct mlir::attn::matchAllRowsProduct(vector::ContractionOp product) {
   AffineExpr m, n, k;
   bindDims(product.getContext(), n, m, k);
@@ -84,17 +75,6 @@ OperandUses mlir::attn::getOperandUses(Value value) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// So many columns of a tile.
-Value Outliner::emitColumns(Value tile, int64_t first, int64_t columns) {
-  auto type = cast<hopper::TileType>(tile.getType());
-  Value number = arith::ConstantIndexOp::create(builder, loc, first / columns);
-  return hopper::ColumnsOp::create(
-      builder, loc,
-      hopper::TileType::get(builder.getContext(), type.getRows(), columns,
-                            type.getElementType(), type.getParentRows()),
-      tile, number);
-}
-
 /// The product of two tiles over the rows of the work tile.
 FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
                                               AllRowsProduct operandsOf) {
@@ -104,14 +84,9 @@ FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
         across = acrossTiles.lookup(acrossSource);
   // A tile of the work tile has its rows as rows.
   bool isTransposed = !across;
-  std::optional<int64_t> column;
-  if (!across) {
-    column = takeColumns(acrossSource);
+  if (!across)
     across = tiles.lookup(acrossSource);
-  }
   auto type = cast<VectorType>(product.getResultType());
-  if (across && column)
-    across = emitColumns(across, *column, type.getDimSize(0));
   if (!own || !across || !matchPattern(product.getAcc(), m_AnyZeroFloat()))
     return product.emitError("expects the product over rows of the work tile "
                              "to be one of tiles, from zero, on a GPU");

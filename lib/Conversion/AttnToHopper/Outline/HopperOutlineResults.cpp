@@ -107,10 +107,20 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
 /// How many columns of a result are staged at a time, in memory of their own; 0
 /// for all, where there is not enough for that.
 int64_t Outliner::getStagedColumns(const TileAccess &result) {
-  if (!isAttention())
+  if (!isAttention()) {
+    // Rows of the work tile that no other warpgroup reads are free behind the
+    // loop, for the only result.
+    OperandUses uses = getOperandUses(queries);
+    bool isOnly = llvm::count_if(results, [](const OutlinedResult &other) {
+                    return other.access.has_value();
+                  }) == 1;
+    if (isOnly && !uses.isOwn && !uses.isAcross && !schedule.getPersistent() &&
+        query.columns == result.columns)
+      return 0;
     return schedule.getStrided()
                ? result.columns
                : std::min(result.columns, hopper::kChunkColumns);
+  }
   return getStagingColumns(getTarget(function), schedule, query.columns,
                            result.columns, getCaptureTypes());
 }

@@ -158,7 +158,6 @@ private:
   FailureOr<Value> emitProduct(vector::ContractionOp product);
   FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
                                       AllRowsProduct operandsOf);
-  Value emitColumns(Value tile, int64_t first, int64_t columns);
   /// After whom a tile is added, as whom, and where that is written; null for
   /// any order.
   struct AddingTurn {

@@ -1,8 +1,8 @@
 //===- GradientSchedules.cpp - Schedules of gradients ---------------------===//
 //
-// A row of the table has all steps of a loop over blocks of queries. Those of
-// gradients that a program does not want are left out of it, and a program that
-// computes dq in parts has several steps in place of `dq` and `red`.
+// A row of the table has all steps of a loop over blocks of queries, or, where
+// dq is all that is wanted, over blocks of keys. Those of gradients that a
+// program does not want are left out of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,42 +46,15 @@ namespace {
 /// What becomes of the steps of a row in one program.
 class Steps {
 public:
-  explicit Steps(AttentionGradOp op) : op(op) {
-    AttentionLikeOpInterface attention = op;
-    numParts = attention.getQueryKeyDim() / getColumnsAtOnce(op);
-    // Both partitions are to have about as much to multiply. The first has the
-    // scores and dk, and dp if scores or weights are kept for it; the second
-    // has dv, or else dp.
-    bool hasDp = keepsScores(op) || getWeight(attention);
-    int64_t first = 1 + (op.getOutOf(kGradKey) ? 1 : 0) + hasDp,
-            second = (op.getOutOf(kGradValue) ? 1 : 0) + !hasDp;
-    numPartsOfFirst =
-        std::clamp<int64_t>(numParts * (second + 1 - first) / 2, 0, numParts);
-  }
+  explicit Steps(AttentionGradOp op) : op(op) {}
 
-  /// The steps that one of a row is: none, one, or those that compute and add
-  /// parts of dq. `dq_first` and `dq_second` are the parts of two partitions.
-  SmallVector<std::string> get(StringRef step) {
-    bool isWanted = llvm::StringSwitch<bool>(step)
-                        .Cases({"dq", "dq_first", "dq_second", "red"},
-                               op.getOutOf(kGradQuery) != nullptr)
-                        .Cases({"dp", "ds"}, needsScores(op))
-                        .Case("dk", op.getOutOf(kGradKey) != nullptr)
-                        .Case("dv", op.getOutOf(kGradValue) != nullptr)
-                        .Default(true);
-    bool areParts = step.starts_with("dq") && (numParts > 1 || step != "dq");
-    if (!isWanted || (step == "red" && numParts > 1))
-      return {};
-    if (!areParts)
-      return {step.str()};
-    SmallVector<std::string> steps;
-    int64_t begin = step == "dq_second" ? numPartsOfFirst : 0,
-            end = step == "dq_first" ? numPartsOfFirst : numParts;
-    for (int64_t part = begin; part < end; ++part)
-      for (const char *name : {"dq", "red"})
-        steps.push_back(name +
-                        (numParts > 1 ? std::to_string(part) : std::string()));
-    return steps;
+  bool isWanted(StringRef step) {
+    return llvm::StringSwitch<bool>(step)
+        .Cases({"dq", "red"}, op.getOutOf(kGradQuery) != nullptr)
+        .Cases({"dp", "ds"}, needsScores(op))
+        .Case("dk", op.getOutOf(kGradKey) != nullptr)
+        .Case("dv", op.getOutOf(kGradValue) != nullptr)
+        .Default(true);
   }
 
   hopper::ScheduleAttr fit(hopper::ScheduleAttr row) {
@@ -89,9 +62,8 @@ public:
     SmallVector<Attribute> order, exclusive;
     SmallVector<NamedAttribute> partitions;
     for (auto place : row.getOrder().getAsRange<hopper::PlaceAttr>())
-      for (const std::string &step : get(place.getName()))
-        order.push_back(
-            hopper::PlaceAttr::get(op.getContext(), step, place.getStage()));
+      if (isWanted(place.getName()))
+        order.push_back(place);
     if (row.getExclusive())
       for (auto name : row.getExclusive().getAsRange<StringAttr>()) {
         bool isLast = name == "dp" && !needsScores(op);
@@ -99,8 +71,8 @@ public:
       }
     if (row.getPartitions())
       for (NamedAttribute entry : row.getPartitions())
-        for (const std::string &step : get(entry.getName()))
-          partitions.push_back(builder.getNamedAttr(step, entry.getValue()));
+        if (isWanted(entry.getName()))
+          partitions.push_back(entry);
     return hopper::ScheduleAttr::get(
         op.getContext(), row.getTileM(), row.getTileN(), row.getStages(),
         row.getRegisters(), row.getHeadSwizzle(), row.getHeadSwizzleKeys(),
@@ -116,7 +88,6 @@ public:
 
 private:
   AttentionGradOp op;
-  int64_t numParts, numPartsOfFirst;
 };
 } // namespace
 
@@ -126,14 +97,14 @@ mlir::attn::getGradientSchedules(AttentionGradOp op, const ScheduleTable &table,
   ScheduleFacts facts = getFacts(op);
   Steps steps(op);
   SmallVector<HopperSchedule> schedules;
-  for (const ScheduleTable::Row &row : table.gradients.rows) {
+  const ScheduleTable::Section &section = table.getSection(op);
+  for (const ScheduleTable::Row &row : section.rows) {
     if (!row.when.holds(facts)) {
       if (ruledOut)
         ruledOut->push_back({table.describe(row), row.when.explain(facts)});
       continue;
     }
-    auto schedule =
-        table.getSchedule(table.gradients, row, facts, op.getContext());
+    auto schedule = table.getSchedule(section, row, facts, op.getContext());
     if (!schedule)
       return op.emitError(llvm::toString(schedule.takeError()));
     using Use = ScheduleTable::Use;

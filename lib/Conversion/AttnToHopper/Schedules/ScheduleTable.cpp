@@ -3,6 +3,7 @@
 #include "attn/Conversion/AttnToHopper/ScheduleTable.h"
 #include "ScheduleFacts.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "attn/Support/JSON.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -212,15 +213,16 @@ llvm::Expected<ScheduleTable> ScheduleTable::parse(StringRef text) {
                                    llvm::Twine(kVersion) +
                                    ", but got version " + llvm::Twine(version));
   ScheduleTable table;
-  if (!checkNames(
-          *value,
-          {"version", "target", "model", "attention", "gathered", "gradients"},
-          path) ||
+  if (!checkNames(*value,
+                  {"version", "target", "model", "attention", "gathered",
+                   "gradients", "query_gradients"},
+                  path) ||
       !mapper.map("target", table.target) ||
       !mapper.map("model", table.model) ||
       !mapper.map("attention", table.attention) ||
       !mapper.map("gathered", table.gathered) ||
-      !mapper.mapOptional("gradients", table.gradients))
+      !mapper.mapOptional("gradients", table.gradients) ||
+      !mapper.mapOptional("query_gradients", table.queryGradients))
     return root.getError();
   // Pages of gathered keys are whole words.
   table.gathered.keyStep = kWordKeys;
@@ -242,6 +244,8 @@ ScheduleTable::load(StringRef path, MLIRContext *context) {
   // It may be for attentions alone.
   if (table->gradients.rows.empty())
     table->gradients = getDefault()->gradients;
+  if (table->queryGradients.rows.empty())
+    table->queryGradients = getDefault()->queryGradients;
   if (llvm::Error error = table->verify(context))
     return explain(llvm::toString(std::move(error)));
   return std::make_shared<const ScheduleTable>(std::move(*table));
@@ -331,11 +335,15 @@ parseSchedule(StringRef text, MLIRContext *context) {
   return llvm::createStringError(message + " in " + text);
 }
 
+const ScheduleTable::Section &
+ScheduleTable::getSection(AttentionLikeOpInterface op) const {
+  if (auto gradient = dyn_cast<AttentionGradOp>(*op))
+    return loopsOverKeys(gradient) ? queryGradients : gradients;
+  return op->hasAttr(kGatheredAttrName) ? gathered : attention;
+}
+
 std::string ScheduleTable::describe(const Row &row) const {
-  for (auto [name, section] :
-       {std::pair<StringRef, const Section *>{"attention", &attention},
-        {"gathered", &gathered},
-        {"gradients", &gradients}})
+  for (auto [name, section] : getSections())
     if (!section->rows.empty() && &row >= &section->rows.front() &&
         &row <= &section->rows.back())
       return ("row " + llvm::Twine(&row - &section->rows.front()) + " of " +
@@ -382,7 +390,7 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
   if (!chip || !chip.getWgmma())
     return llvm::createStringError("expects a target with wgmma, but got '" +
                                    target + "'");
-  for (const Section *section : {&attention, &gathered, &gradients})
+  for (auto [name, section] : getSections())
     for (const Row &row : section->rows) {
       auto reject = [&](const llvm::Twine &text) {
         return llvm::createStringError(describe(row) + ": expects " + text);
@@ -421,7 +429,7 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
         if (!message.empty())
           return llvm::createStringError(describe(row) + ": " + message);
         // Gradients have other tiles, and an order of their own.
-        if (section == &gradients) {
+        if (section == &gradients || section == &queryGradients) {
           if (!schedule->getOrder())
             return reject("an order of steps");
           continue;

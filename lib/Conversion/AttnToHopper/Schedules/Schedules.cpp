@@ -77,8 +77,7 @@ public:
   Chooser(AttentionLikeOpInterface op, const ScheduleTable &table,
           SmallVectorImpl<RuledOutRow> *ruledOut)
       : op(op), table(table), ruledOut(ruledOut), facts(op),
-        section(op->hasAttr(kGatheredAttrName) ? table.gathered
-                                               : table.attention) {}
+        section(table.getSection(op)) {}
 
   FailureOr<SmallVector<HopperSchedule>> choose();
 

@@ -193,29 +193,15 @@ static LogicalResult foldCasts(AttentionLikeOpInterface op,
 /// What has no elements has no gradient to compute.
 static LogicalResult dropEmptyGradients(AttentionGradOp op,
                                         PatternRewriter &rewriter) {
-  SmallVector<Value> values(op.getOuts()), outs;
-  SmallVector<int64_t> wrt;
+  SmallVector<Value> values(op.getOuts());
   SmallVector<unsigned> kept;
-  for (auto [number, out] : llvm::enumerate(op.getOuts())) {
-    if (llvm::is_contained(cast<ShapedType>(out.getType()).getShape(), 0))
-      continue;
-    outs.push_back(out);
-    wrt.push_back(op.getWrt()[number]);
-    kept.push_back(number);
-  }
+  for (auto [number, out] : llvm::enumerate(op.getOuts()))
+    if (!llvm::is_contained(cast<ShapedType>(out.getType()).getShape(), 0))
+      kept.push_back(number);
   if (kept.size() == values.size())
     return rewriter.notifyMatchFailure(op, "all gradients may have elements");
   if (!kept.empty()) {
-    OperationState state(op.getLoc(), op->getName());
-    state.addOperands(op->getOperands());
-    state.addTypes(llvm::to_vector(ValueRange(outs).getTypes()));
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-    state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
-    for (Region &region : op->getRegions())
-      state.addRegion()->takeBody(region);
-    auto smaller = cast<AttentionGradOp>(rewriter.create(state));
-    smaller.getOutsMutable().assign(outs);
-    smaller.setWrt(wrt);
+    AttentionGradOp smaller = cloneGradients(rewriter, op, kept);
     for (auto [number, result] : llvm::zip_equal(kept, smaller.getResults()))
       values[number] = result;
   }

@@ -4,6 +4,7 @@
 #include "AttnVerify.h"
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -33,6 +34,30 @@ Value AttentionGradOp::getInput(int64_t input) {
   default:
     return getCaptures()[input - kGradCapture];
   }
+}
+
+AttentionGradOp mlir::attn::cloneGradients(OpBuilder &builder,
+                                           AttentionGradOp op,
+                                           ArrayRef<unsigned> results) {
+  SmallVector<Value> outs;
+  SmallVector<int64_t> wrt;
+  for (unsigned number : results) {
+    outs.push_back(op.getOuts()[number]);
+    wrt.push_back(op.getWrt()[number]);
+  }
+  OperationState state(op.getLoc(), op->getName());
+  state.addOperands(op->getOperands());
+  state.addTypes(llvm::to_vector(ValueRange(outs).getTypes()));
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
+  for (Region &region : op->getRegions()) {
+    IRMapping mapping;
+    region.cloneInto(state.addRegion(), mapping);
+  }
+  auto clone = cast<AttentionGradOp>(builder.create(state));
+  clone.getOutsMutable().assign(outs);
+  clone.setWrt(wrt);
+  return clone;
 }
 
 int64_t ContributeOp::getCaptureNumber() {

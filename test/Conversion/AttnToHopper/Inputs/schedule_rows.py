@@ -164,7 +164,7 @@ SCORES = (
 
 def get_gradients():
     """Each with the names of what gradients are wanted of."""
-    for dim, (capture, score) in itertools.product((64, 72, 96, 128, 256), SCORES):
+    for dim, (capture, score) in itertools.product((64, 72, 96, 128, 192, 256), SCORES):
         t = f"tensor<1x2x?x{dim}xbf16>"
         arguments = [("q", t), ("k", t), ("v", t), ("o", t)]
         captures = ""
@@ -183,6 +183,7 @@ def get_gradients():
 }}
 """
         yield "q,k,v", text
+        yield "q", text
         if "f32" in capture:
             yield "q,k,v,c", text
 
@@ -209,11 +210,12 @@ def main():
     for wrt in dict(gradients):
         texts = [text for each, text in gradients if each == wrt]
         differentiate = f"--attn-differentiate=wrt={wrt}"
-        taken |= find_rows(path, texts, PASSES[1], differentiate, PASSES[-1])
+        split = "--attn-hopper-split-gradients"
+        taken |= find_rows(path, texts, PASSES[1], differentiate, split, PASSES[-1])
     programs += gradients
     rows = {}
     content = json.loads(pathlib.Path(table).read_text())
-    for section in ("attention", "gathered", "gradients"):
+    for section in ("attention", "gathered", "gradients", "query_gradients"):
         for number, row in enumerate(content[section]["rows"]):
             rows[f"row {number} of {section}"] = row
     for name in rows.keys() - taken:

@@ -39,4 +39,12 @@ enum ExactSumFlag : int64_t {
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnGradOps.h.inc"
 
+namespace mlir::attn {
+
+/// A copy of `op` where the builder stands, with some of its results.
+AttentionGradOp cloneGradients(OpBuilder &builder, AttentionGradOp op,
+                               ArrayRef<unsigned> results);
+
+} // namespace mlir::attn
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNGRAD_H

@@ -7,10 +7,10 @@
 
 namespace mlir::attn {
 
-/// How many columns of dq a work tile of keys computes at a time: a part of
-/// them where they are more than registers hold besides dk or dv. The steps
-/// `dq` and `red` are `dq0`, `red0`, `dq1` and so on then.
-int64_t getColumnsAtOnce(AttentionGradOp op);
+/// Whether work tiles have queries and meet keys, in steps `load_k`, `qk`,
+/// `exp`, `load_v`, `dp`, `ds` and `dq`: where dq is all that is wanted.
+/// Otherwise they have keys and meet queries.
+bool loopsOverKeys(AttentionGradOp op);
 
 /// How many queries a tile has where what it adds to the gradient of a capture
 /// is summed by diagonals first.

@@ -132,6 +132,10 @@ bool mlir::attn::boundsQueries(AttentionGradOp op) {
   return MaskBounds(transposed.get()).areIntervals();
 }
 
+bool mlir::attn::boundsKeys(AttentionGradOp op) {
+  return op.getMask().empty() || MaskBounds(op).areIntervals();
+}
+
 FailureOr<MetQueries> mlir::attn::emitMetQueries(OpBuilder &builder,
                                                  AttentionGradOp op,
                                                  const GradientPlace &place,

@@ -26,6 +26,8 @@ emitGradientBounds(OpBuilder &builder, AttentionGradOp op,
 
 /// Whether bounds say all of which queries keys meet.
 bool boundsQueries(AttentionGradOp op);
+/// Whether bounds say all of which keys queries meet.
+bool boundsKeys(AttentionGradOp op);
 
 /// Queries that a work tile of keys meets, in whole blocks: from the first one
 /// of a block to behind the last one of another, or none where that is not

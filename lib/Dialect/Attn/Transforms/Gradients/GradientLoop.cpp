@@ -91,7 +91,7 @@ void GradientLoop::setOwn(const TileRows &rows) {
                             {layout.s, layout.d}, {false, true});
     ownRows = convertTile(builder, loc, keys, accType);
   }
-  if (!isOverKeys())
+  if (!isOverKeys() || shared)
     return;
   ownShift = readOfQueries(op.getLse(), rows.row);
   ownShift.value = emitShift(builder, loc, ownShift.value);
@@ -138,13 +138,14 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
                                            positions.value, limit),
                      positions.kind};
   };
-  unsigned ownIndex = isOverKeys() ? 2 : 3, otherIndex = 5 - ownIndex;
-  TileValue exist = isBelow(arguments[ownIndex], own.rowEnd, ownIndex);
+  Value queryEnd = isOverKeys() ? own.rowEnd : otherEnd,
+        keyEnd = isOverKeys() ? otherEnd : own.rowEnd;
+  TileValue exist = isBelow(arguments[3], keyEnd, 3);
   // The shared lse of a query that is not there makes 0 of a score which is a
-  // number, as one that nothing has been added to.
-  if (!shared || changesScores(op))
-    exist = vectorizer.logicalAnd(
-        exist, isBelow(arguments[otherIndex], otherEnd, otherIndex));
+  // number, as one that nothing has been added to. What is computed of a query
+  // that is not there nobody stores, if it is an own one.
+  if (!shared || (changesScores(op) && !isOverKeys()))
+    exist = vectorizer.logicalAnd(exist, isBelow(arguments[2], queryEnd, 2));
   if (op.getMask().empty())
     return exist;
   FailureOr<TileValue> mask = vectorizer.run(op.getMask(), arguments, exist);
@@ -469,7 +470,10 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                          isOverKeys() ? own.head : otherHead,
                          allBegin ? allBegin : own.row,
                          allEnd ? allEnd : own.rowEnd, otherEnd};
-  if (shared) {
+  if (shared && isOverKeys()) {
+    ownShift = readOwnShared(shared->lse);
+    ownDelta = readOwnShared(shared->delta);
+  } else if (shared) {
     if (shared->lists)
       return emitListLoop(carried);
     FailureOr<MetQueries> met =
@@ -508,9 +512,10 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
   }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&loop.getBody().front());
+  ValueRange sums = loop.getBody().getArguments().drop_front();
   FailureOr<SmallVector<Value>> next =
-      emitTile(loop.getInductionVar(),
-               loop.getBody().getArguments().drop_front(), scatter);
+      shared ? emitSharedTile(loop.getInductionVar(), sums)
+             : emitTile(loop.getInductionVar(), sums, scatter);
   if (failed(next))
     return failure();
   YieldOp::create(builder, loc, *next);

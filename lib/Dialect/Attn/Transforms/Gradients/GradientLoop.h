@@ -23,16 +23,17 @@
 
 namespace mlir::attn {
 
-/// What work tiles of keys share where one pass over all pairs gives all
-/// gradients: for each Q block, by (batch, head, tile), log2(e) * lse
-/// and delta of its queries, +inf and 0 behind the last one; and the sums of
-/// rows of keys times dx that work tiles add to, with queries as rows, or with
-/// the columns as rows. So probabilities are rounded, as an eager program does.
+/// What work tiles share where one pass over all pairs gives all gradients that
+/// are wanted: for each Q block, by (batch, head, tile), log2(e) * lse and
+/// delta of its queries, +inf and 0 behind the last one; and, of work tiles of
+/// keys, the sums of rows of keys times dx that they add to, with queries as
+/// rows, or with the columns as rows. So probabilities are rounded, as an eager
+/// program does.
 struct SharedSums {
   Value lse, delta, sums;
   bool areColumns = false;
-  /// Whose turn it is to add, for each tile of queries and part of the columns;
-  /// null for any order.
+  /// Whose turn it is to add, for each tile of queries and each warpgroup; null
+  /// for any order.
   Value counters;
   AddingOrder order;
   SmallVector<CaptureSum> captures;
@@ -153,11 +154,12 @@ private:
                llvm::function_ref<Value(Value first)> emitFull);
   Value addToQueries(Value first, Value dx, Value sums);
   Value emitOther(Value position, Value lower, Value positions);
-  Value multiplySums(StringRef name, Value dx, int64_t column, int64_t columns);
+  Value multiplySums(Value dx);
   void emitSums(Value dx);
   Value emitListed(QueryList &list, Value position);
   Value emitPosition(Value first);
   Value readShared(Value numbers);
+  TileValue readOwnShared(Value numbers);
   bool isOverKeys() const { return over == Keys; }
 
   OpBuilder &builder;

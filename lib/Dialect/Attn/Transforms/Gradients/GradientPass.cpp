@@ -19,11 +19,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-int64_t mlir::attn::getColumnsAtOnce(AttentionGradOp op) {
-  constexpr int64_t most = 128, part = 64;
-  AttentionLikeOpInterface attention = op;
-  int64_t columns = attention.getQueryKeyDim();
-  return columns > most && columns % part == 0 ? part : columns;
+bool mlir::attn::loopsOverKeys(AttentionGradOp op) {
+  return op.getWrt() == ArrayRef<int64_t>(kGradQuery);
 }
 
 bool mlir::attn::hasContributions(AttentionGradOp op) {
@@ -97,6 +94,22 @@ Value GradientLoop::emitPosition(Value first) {
                                 createIndex(builder, loc, kMostRows));
 }
 
+/// Numbers of own queries.
+TileValue GradientLoop::readOwnShared(Value numbers) {
+  Type index = builder.getIndexType();
+  auto positions =
+      vector::StepOp::create(builder, loc, VectorType::get({numOwn}, index));
+  SmallVector<Value> at = {own.batch, own.head, ownTile, positions};
+  Value all = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(VectorType::get({numOwn}, builder.getI1Type()),
+                             /*value=*/true));
+  Value read =
+      GatherOp::create(builder, loc, VectorType::get({numOwn}, accType),
+                       numbers, at, all, /*site=*/IntegerAttr());
+  return {read, TileKind::Query};
+}
+
 /// Numbers of a Q block.
 Value GradientLoop::readShared(Value numbers) {
   return createRead(
@@ -105,22 +118,17 @@ Value GradientLoop::readShared(Value numbers) {
       {true});
 }
 
-/// Rows of keys times dx, for the columns from `column` on.
-Value GradientLoop::multiplySums(StringRef name, Value dx, int64_t column,
-                                 int64_t columns) {
+/// Rows of keys times dx.
+Value GradientLoop::multiplySums(Value dx) {
   auto map = [&](ArrayRef<unsigned> dims) {
     return AffineMap::getMultiDimMapWithTargets(3, dims, builder.getContext());
   };
   // result[n, m] = sum_k lhs[.., k] rhs[.., k], where k are keys.
   constexpr unsigned n = 0, m = 1, k = 2;
-  return emitStep(builder, loc, name, [&]() -> Value {
+  return emitStep(builder, loc, "dq", [&]() -> Value {
     using vector::IteratorType;
-    Value keys = ownFirst;
-    if (columns != attention.getQueryKeyDim())
-      keys = vector::ExtractStridedSliceOp::create(
-          builder, loc, keys, {column, 0}, {columns, numOwn}, {1, 1});
-    Value lhs = keys, rhs = dx;
-    SmallVector<int64_t> shape = {columns, numOther};
+    Value lhs = ownFirst, rhs = dx;
+    SmallVector<int64_t> shape = {attention.getQueryKeyDim(), numOther};
     if (shared->areColumns) {
       std::swap(lhs, rhs);
       std::swap(shape[0], shape[1]);
@@ -139,38 +147,30 @@ Value GradientLoop::multiplySums(StringRef name, Value dx, int64_t column,
 
 /// Adds rows of keys times dx to the sums of a Q block.
 void GradientLoop::emitSums(Value dx) {
-  int64_t all = attention.getQueryKeyDim();
-  int64_t columns = shared->areColumns ? all : getColumnsAtOnce(op);
-  for (int64_t column = 0; column < all; column += columns) {
-    std::string part =
-        columns == all ? std::string() : std::to_string(column / columns);
-    Value sums = multiplySums("dq" + part, dx, column, columns);
-    auto add = [&]() -> FailureOr<SmallVector<Value>> {
-      Value zero = createIndex(builder, loc, 0);
-      // Rows of the sums are the last dimension but one.
-      AffineMap transposed =
-          AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
-      SmallVector<Value> at = {otherBatch, otherHead, otherTile, zero,
-                               createIndex(builder, loc, column)};
-      if (!shared->counters) {
-        AccumulateOp::create(builder, loc, Type(), AccumulateMode::Add, sums,
-                             shared->sums, at, Value(), Value(), Value(),
-                             ValueRange(), AffineMapAttr::get(transposed));
-        return SmallVector<Value>();
-      }
-      Value after = emitTileBefore(builder, op, shared->order, own.batch,
-                                   otherHead, otherTile, ownTile);
-      Value number = arith::AddIOp::create(builder, loc, ownTile,
-                                           createIndex(builder, loc, 1));
-      SmallVector<Value> turn = {otherBatch, otherHead, otherTile,
-                                 createIndex(builder, loc, column / columns)};
-      AccumulateOp::create(builder, loc, Type(), AccumulateMode::Ordered, sums,
-                           shared->sums, at, after, number, shared->counters,
-                           turn, AffineMapAttr::get(transposed));
-      return SmallVector<Value>();
-    };
-    (void)emitStep(builder, loc, "red" + part, add);
-  }
+  Value sums = multiplySums(dx);
+  auto add = [&]() -> FailureOr<SmallVector<Value>> {
+    Value zero = createIndex(builder, loc, 0);
+    // Rows of the sums are the last dimension but one.
+    AffineMap transposed =
+        AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
+    SmallVector<Value> block = {otherBatch, otherHead, otherTile}, at(block);
+    at.append(2, zero);
+    Value after, number;
+    if (shared->counters) {
+      after = emitTileBefore(builder, op, shared->order, own.batch, otherHead,
+                             otherTile, ownTile);
+      number = arith::AddIOp::create(builder, loc, ownTile,
+                                     createIndex(builder, loc, 1));
+    }
+    AccumulateOp::create(
+        builder, loc, Type(),
+        shared->counters ? AccumulateMode::Ordered : AccumulateMode::Add, sums,
+        shared->sums, at, after, number, shared->counters,
+        shared->counters ? ValueRange(block) : ValueRange(),
+        AffineMapAttr::get(transposed));
+    return SmallVector<Value>();
+  };
+  (void)emitStep(builder, loc, "red", add);
 }
 
 /// What is added to `x` in `sum`, or null if it is no such sum.
@@ -225,15 +225,18 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     };
     return *emitStep(builder, loc, name, emit);
   };
+  bool overKeys = isOverKeys();
   auto extend = [&](Value value) {
     return convertFloats(builder, loc, value, tileType);
   };
   auto round = [&](Value value) {
     return convertFloats(builder, loc, value, tileType.clone(rounded));
   };
-  ValueRange q = load("load_q", op.getQuery(), 0, shared->lse);
-  Value queries = q[0], lse = q[1];
-  Value products = multiply("qk", queries, ownFirst);
+  ValueRange others = overKeys ? load("load_k", op.getKey(), 1, Value())
+                               : load("load_q", op.getQuery(), 0, shared->lse);
+  Value otherFirst = others[0];
+  TileValue lse = overKeys ? ownShift : TileValue{others[1], TileKind::Key};
+  Value products = multiply("qk", otherFirst, ownFirst);
 
   RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
                               /*sites=*/nullptr);
@@ -255,7 +258,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
         return failure();
       scores = vectorizer.broadcast(*score, TileKind::Tile);
     }
-    Value shift = vectorizer.broadcast({lse, TileKind::Key}, TileKind::Tile);
+    Value shift = vectorizer.broadcast(lse, TileKind::Tile);
     auto subtract = [&](Value value) -> Value {
       return arith::SubFOp::create(builder, loc, value, shift,
                                    arith::FastMathFlags::contract);
@@ -305,9 +308,13 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   bool isWeighted = getWeight(op) != nullptr;
   Value p = exp->front(), x = exp->back();
   Value weighted = (*exp)[isWeighted && needsScores ? 1 : 0];
-  ValueRange gradient = load("load_do", op.getOutputGrad(), 3,
-                             needsScores ? shared->delta : Value());
-  Value rows = gradient[0];
+  others = overKeys ? load("load_v", op.getValue(), 2, Value())
+                    : load("load_do", op.getOutputGrad(), 3,
+                           needsScores ? shared->delta : Value());
+  Value rows = others[0];
+  TileValue ofDelta = overKeys ? ownDelta : TileValue{};
+  if (!overKeys && needsScores)
+    ofDelta = {others[1], TileKind::Key};
   Value dp = needsScores ? multiply("dp", rows, ownSecond) : Value();
   SmallVector<Value> next;
   unsigned number = wanted.products;
@@ -322,9 +329,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   SmallVector<Value> sums(carried.take_back(carriedSums.size()));
   auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
     Value wide = extend(p);
-    Value ds = emitScoreGradient(
-        wide, isWeighted ? extend(weighted) : Value(), dp,
-        vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
+    Value ds =
+        emitScoreGradient(wide, isWeighted ? extend(weighted) : Value(), dp,
+                          vectorizer.broadcast(ofDelta, TileKind::Tile));
     if (!keeps)
       return SmallVector<Value>{ds};
     Value position = emitPosition(first);
@@ -374,7 +381,8 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     if (shared->sums)
       emitSums(gradients->front());
     if (wanted.products)
-      next.push_back(sum("dk", queries, gradients->front(), carried[0]));
+      next.push_back(sum(overKeys ? "dq" : "dk", otherFirst, gradients->front(),
+                         carried[0]));
   }
   if (newValues)
     next.push_back(newValues);

@@ -29,10 +29,10 @@ namespace {
 /// Emits the loops for one gradient.
 class QueryLoops {
 public:
-  QueryLoops(RewriterBase &rewriter, AttentionGradOp op)
+  /// `numQueries` are those of a Q block.
+  QueryLoops(RewriterBase &rewriter, AttentionGradOp op, int64_t numQueries)
       : b(rewriter), op(op), attention(op), loc(op.getLoc()),
-        accType(attention.getAccumulatorType()),
-        numQueries(op.getScheduleAttr().getTileN()) {
+        accType(attention.getAccumulatorType()), numQueries(numQueries) {
     Layout layout = attention.getLayout(0);
     auto dim = [&](unsigned number) {
       return tensor::getMixedSize(b, loc, op.getQuery(), number);
@@ -46,8 +46,9 @@ public:
         b, loc, s0.ceilDiv(numQueries), {queries});
   }
 
-  /// Buffers, and the loop that fills those that work tiles read.
-  SharedSums emitBefore();
+  /// Buffers, and the loop that fills those that work tiles read; with
+  /// `hasSums` also those that they add to.
+  SharedSums emitBefore(bool hasSums);
   /// The loop that makes a gradient of what they have summed.
   Value emitBehind(const SharedSums &shared, Value out);
 
@@ -101,11 +102,11 @@ Value QueryLoops::readRow(Value tensor, Layout layout, ArrayRef<Value> place) {
   return extend(row);
 }
 
-SharedSums QueryLoops::emitBefore() {
+SharedSums QueryLoops::emitBefore(bool hasSums) {
   SharedSums shared;
   shared.lse = allocate({numQueries}, accType);
   shared.delta = allocate({numQueries}, accType);
-  if (op.getOutOf(kGradQuery)) {
+  if (hasSums) {
     // Where rows are shared out to the parts of a worker, these are queries, or
     // else the columns of a query.
     int64_t columns = attention.getQueryKeyDim();
@@ -127,8 +128,7 @@ SharedSums QueryLoops::emitBefore() {
       ScheduleAttrInterface schedule = op.getScheduleAttr();
       int64_t parts = std::max<int64_t>(
           schedule.getTileM() / schedule.getPartitionRows(), 1);
-      shared.counters =
-          allocate({columns / getColumnsAtOnce(op), parts}, b.getI32Type());
+      shared.counters = allocate({parts}, b.getI32Type());
       Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
       linalg::FillOp::create(b, loc, none, shared.counters);
     }
@@ -211,8 +211,8 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
   // Where a work tile has added to a block, each part has added to its own.
   Value isThere;
   if (shared.counters) {
-    Value last = memref::LoadOp::create(
-        b, loc, shared.counters, ValueRange{batch, head, tile, zero, zero});
+    Value last = memref::LoadOp::create(b, loc, shared.counters,
+                                        ValueRange{batch, head, tile, zero});
     Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
     isThere =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, last, none);
@@ -261,12 +261,65 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
   return heads;
 }
 
+/// Says which tile of the rows of `tensor` a work tile has, in whose loop the
+/// builder stands.
+static void setAll(GradientLoop &loop, OpBuilder &builder, AttentionGradOp op,
+                   Value tensor, Layout layout) {
+  Location loc = op.getLoc();
+  auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
+  Value tileM = arith::ConstantIndexOp::create(builder, loc,
+                                               op.getScheduleAttr().getTileM());
+  Value tile = grid.getInductionVar(2);
+  Value begin = arith::MulIOp::create(builder, loc, tile, tileM);
+  Value end = arith::AddIOp::create(builder, loc, begin, tileM);
+  Value count = tensor::DimOp::create(builder, loc, tensor, layout.s);
+  loop.setAll(tile, begin, arith::MinSIOp::create(builder, loc, end, count));
+}
+
+/// dq alone, of work tiles of queries.
+static FailureOr<SmallVector<Value>> tileQueries(RewriterBase &rewriter,
+                                                 AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  QueryLoops loops(rewriter, op, op.getScheduleAttr().getTileM());
+  SharedSums shared = loops.emitBefore(/*hasSums=*/false);
+  if (!boundsKeys(op))
+    liftMask(rewriter, op, /*evenIntervals=*/true);
+  std::optional<GradientClasses> classes;
+  if (!op.getTiles().empty()) {
+    FailureOr<GradientClasses> made =
+        GradientClasses::create(rewriter, op, /*isOverKeys=*/true);
+    if (failed(made))
+      return failure();
+    classes.emplace(*made);
+  }
+  Value out = op.getOutOf(kGradQuery);
+  auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
+                      ValueRange) -> FailureOr<SmallVector<Value>> {
+    GradientLoop loop(builder, op, GradientLoop::Keys, shared.delta,
+                      {/*products=*/true}, &shared);
+    loop.setClasses(classes);
+    loop.setOwn(rows);
+    setAll(loop, builder, op, op.getQuery(), attention.getLayout(0));
+    KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
+    loop.setOther(keys.batch, keys.head);
+    FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
+    if (failed(sums))
+      return failure();
+    return loop.finish(*sums, out);
+  };
+  return emitGrid(rewriter, op.getLoc(), out, attention.getLayout(0), out,
+                  attention.getLayout(0), op.getScheduleAttr(), emitTile);
+}
+
 FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
                                                         AttentionGradOp op) {
+  if (loopsOverKeys(op))
+    return tileQueries(rewriter, op);
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
-  QueryLoops loops(rewriter, op);
-  SharedSums shared = loops.emitBefore();
+  QueryLoops loops(rewriter, op, op.getScheduleAttr().getTileN());
+  SharedSums shared =
+      loops.emitBefore(/*hasSums=*/op.getOutOf(kGradQuery) != nullptr);
   // Bounds are of the heads that share keys, of which each may need others.
   shared.isBounded = !emitSharingCounts(rewriter, op) || isMaskOfAllHeads(op);
   if (!shared.isBounded)
@@ -291,16 +344,7 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
     GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta,
                       gradients.wanted, &shared);
     loop.setOwn(rows);
-    auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
-    Value tileM = arith::ConstantIndexOp::create(
-        builder, loc, op.getScheduleAttr().getTileM());
-    Value tile = grid.getInductionVar(2);
-    Value begin = arith::MulIOp::create(builder, loc, tile, tileM);
-    Value end = arith::AddIOp::create(builder, loc, begin, tileM);
-    Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
-                                          attention.getLayout(1).s);
-    loop.setAll(tile, begin,
-                arith::MinSIOp::create(builder, loc, end, numKeys));
+    setAll(loop, builder, op, op.getKey(), attention.getLayout(1));
     if (std::optional<SharingHeads> heads = emitSharing(builder, op, rows))
       loop.setOthers(*heads);
     else
