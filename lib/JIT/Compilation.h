@@ -34,6 +34,7 @@ public:
                                              DiagnosticCollector &diagnostics);
 
 private:
+  friend class LaunchCompilation;
   using PipelineBuilder = llvm::function_ref<void(mlir::OpPassManager &)>;
 
   llvm::Error prepare(mlir::ModuleOp module, const CompileOptions &options,
@@ -68,13 +69,12 @@ private:
                                            llvm::StringRef name);
 
   // CompileCuda.cpp.
+  /// The stages for a GPU that are the same for all schedules: of the program,
+  /// and of a form of its sparse structures.
+  static constexpr size_t kNumProgramStages = 1, kNumSharedStages = 2;
   llvm::Error runCudaPipeline(mlir::ModuleOp module, llvm::StringRef sparsity,
                               DiagnosticCollector &diagnostics,
                               PassTracker &tracker);
-  llvm::Expected<KernelPackage> compileLaunch(mlir::ModuleOp module,
-                                              const cuda::ListsInfo &lists,
-                                              DiagnosticCollector &diagnostics,
-                                              PassTracker &tracker);
   llvm::Expected<KernelPackage> compileForCuda(mlir::ModuleOp module,
                                                DiagnosticCollector &diagnostics,
                                                PassTracker &tracker);
@@ -94,8 +94,6 @@ private:
   EntryPoint entryPoint;
   /// Of a GPU.
   std::shared_ptr<const mlir::attn::ScheduleTable> schedules;
-  /// Which of several launches is compiled for a GPU.
-  unsigned launch = 0;
   /// Whether the program is verified behind each pass, and not only behind each
   /// stage.
   bool verifiesPasses = true;
