@@ -5,6 +5,7 @@
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -71,12 +72,21 @@ bool Logistic::isAddedUp(Value value) const {
   SetVector<Value> reached;
   reached.insert(value);
   for (unsigned next = 0; next < reached.size(); ++next)
-    for (Operation *user : reached[next].getUsers()) {
+    for (OpOperand &use : reached[next].getUses()) {
+      Operation *user = use.getOwner();
       if (isa<YieldOp, ContributeOp>(user))
         continue;
+      // What a branch or a loop gives, and the next iteration gets.
+      if (isa<scf::YieldOp>(user)) {
+        Operation *parent = user->getParentOp();
+        reached.insert(parent->getResult(use.getOperandNumber()));
+        if (auto loop = dyn_cast<scf::ForOp>(parent))
+          reached.insert(loop.getRegionIterArg(use.getOperandNumber()));
+        continue;
+      }
       if (!isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp,
                arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user) &&
-          !isDivision(user->getResult(0)))
+          (user->getNumResults() != 1 || !isDivision(user->getResult(0))))
         return false;
       reached.insert(user->getResult(0));
     }

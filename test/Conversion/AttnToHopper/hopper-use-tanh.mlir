@@ -185,3 +185,82 @@ func.func @stay(%q: !t, %k: !t, %v: !t, %init: !t, %fq: !f, %finit: !f) -> (!t, 
       }
   return %o, %u, %w, %x, %p : !t, !t, !t, !t, !f
 }
+
+// What branches and loops give is followed to what uses it, in the next iteration too: a logarithm there stays exact.
+// CHECK-LABEL: func @regions
+// CHECK: scf.if
+// CHECK: math.tanh
+// CHECK: attn.yield
+// CHECK: scf.for
+// CHECK: math.tanh
+// CHECK: attn.yield
+// CHECK: scf.for
+// CHECK: math.exp
+// CHECK: math.log
+// CHECK: attn.yield
+// CHECK: scf.if
+// CHECK: math.exp
+// CHECK: math.log
+func.func @regions(%q: !t, %k: !t, %v: !t, %init: !t) -> (!t, !t, !t, !t) {
+  %o = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %p = arith.cmpi ult, %i, %j : index
+        %y = scf.if %p -> (f32) {
+          %e = math.exp %s : f32
+          %d = arith.addf %e, %one : f32
+          %x = arith.divf %one, %d : f32
+          scf.yield %x : f32
+        } else {
+          scf.yield %s : f32
+        }
+        attn.yield %y : f32
+      }
+  %u = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c4 = arith.constant 4 : index
+        %y = scf.for %n = %c0 to %c4 step %c1 iter_args(%a = %s) -> (f32) {
+          %e = math.exp %s : f32
+          %d = arith.addf %e, %one : f32
+          %x = arith.divf %one, %d : f32
+          %z = arith.addf %x, %a : f32
+          scf.yield %z : f32
+        }
+        attn.yield %y : f32
+      }
+  %w = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c4 = arith.constant 4 : index
+        %y = scf.for %n = %c0 to %c4 step %c1 iter_args(%a = %s) -> (f32) {
+          %e = math.exp %s : f32
+          %d = arith.addf %e, %one : f32
+          %x = arith.divf %one, %d : f32
+          %z = math.log %a : f32
+          %t = arith.addf %x, %z : f32
+          scf.yield %t : f32
+        }
+        attn.yield %y : f32
+      }
+  %r = attn.attention ins(%q, %k, %v : !t, !t, !t) outs(%init : !t)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %p = arith.cmpi ult, %i, %j : index
+        %y = scf.if %p -> (f32) {
+          %e = math.exp %s : f32
+          %d = arith.addf %e, %one : f32
+          %x = arith.divf %one, %d : f32
+          scf.yield %x : f32
+        } else {
+          scf.yield %one : f32
+        }
+        %z = math.log %y : f32
+        attn.yield %z : f32
+      }
+  return %o, %u, %w, %r : !t, !t, !t, !t
+}
