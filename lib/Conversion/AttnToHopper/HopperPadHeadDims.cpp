@@ -41,6 +41,12 @@ getPaddedSizes(OpBuilder &builder, ArrayRef<OpFoldResult> sizes, unsigned dim) {
   return padded;
 }
 
+/// Whether a tensor is known to have no element.
+static bool isEmpty(Value tensor) {
+  return llvm::is_contained(cast<RankedTensorType>(tensor.getType()).getShape(),
+                            0);
+}
+
 /// A tensor with columns of zeros behind its own.
 static Value pad(OpBuilder &builder, Location loc, Value tensor, unsigned dim) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
@@ -53,6 +59,9 @@ static Value pad(OpBuilder &builder, Location loc, Value tensor, unsigned dim) {
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   Value zeros = tensor::SplatOp::create(
       builder, loc, zero, RankedTensorType::get(shape, element), extents);
+  // Upstream has no slices of what is known to be nothing.
+  if (isEmpty(tensor))
+    return zeros;
   SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
       ones(4, builder.getIndexAttr(1));
   return tensor::InsertSliceOp::create(builder, loc, tensor, zeros, offsets,
@@ -116,6 +125,10 @@ static void padHeadDims(RewriterBase &rewriter, OpTy op) {
         getPaddedSizes(rewriter, sizes, attention.getLayout(*layout).d),
         getElementTypeOrSelf(whole.getType())));
     result.setType(out.get().getType());
+    if (isEmpty(whole)) {
+      results.push_back(whole);
+      continue;
+    }
     rewriter.setInsertionPointAfter(padded);
     results.push_back(tensor::ExtractSliceOp::create(
         rewriter, loc, cast<RankedTensorType>(whole.getType()), result, offsets,

@@ -100,3 +100,27 @@ module attributes {attn.target = #attn.target<"sm_old", sms = 1, sm_shared = 233
     return %o : !t
   }
 }
+
+// -----
+
+// Of tensors that are known to be empty there are no slices, which upstream refuses.
+
+// CHECK-LABEL: func.func @no_keys(
+// CHECK: %[[ZEROS:.*]] = tensor.splat %{{.*}} : tensor<1x2x0x24xbf16>
+// CHECK-NOT: tensor<1x2x0x20xbf16> into
+// CHECK: attn.attention
+// CHECK-NEXT: ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x2x?x24xbf16>, tensor<1x2x0x24xbf16>, tensor<1x2x0x24xbf16>)
+!t = tensor<1x2x?x20xbf16>
+!none = tensor<1x2x0x20xbf16>
+func.func @no_keys(%q: !t, %k: !none) -> !t {
+  %o = attn.attention ins(%q, %k, %k : !t, !none, !none) outs(%q : !t)
+  return %o : !t
+}
+
+// CHECK-LABEL: func.func @no_queries(
+// CHECK-NOT: tensor.extract_slice
+// CHECK: return %arg0
+func.func @no_queries(%q: !none, %k: !t) -> !none {
+  %o = attn.attention ins(%q, %k, %k : !none, !t, !t) outs(%q : !none)
+  return %o : !none
+}
