@@ -153,3 +153,35 @@ func.func @keys(%q: !l, %k: !l, %v: !l, %rows: tensor<2x?xi32>, %columns: tensor
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<2x?xi32>, tensor<?xi32>) outs(%init : !l)
   return %o : !l
 }
+
+// A value that a loop carries, of which every iteration needs what it was: adjoints
+// compute it again, in loops that begin where the one around them stands, which
+// scores have not.
+// RUN: %{run}=q,k,v,w --entry=series --tolerance=1e-4 --arg=q=randn:1x2x5x8 --arg=k=randn:1x2x7x8 --arg=v=randn:1x2x7x8 --arg=w=randn:2 | FileCheck %s --check-prefix=SERIES
+// SERIES: dq: max error
+// SERIES-NEXT: dk: max error
+// SERIES-NEXT: dv: max error
+// SERIES-NEXT: dw: max error
+!h = tensor<1x2x?x8xf32>
+func.func @series(%q: !h, %k: !h, %v: !h, %w: tensor<2xf32>) -> !h {
+  %n2 = arith.constant 2 : index
+  %n = tensor.dim %q, %n2 : !h
+  %init = tensor.empty(%n) : !h
+  %o = attn.attention ins(%q, %k, %v : !h, !h, !h) captures(%w : tensor<2xf32>) outs(%init : !h)
+      score(%s, %b, %h, %i, %j, %g) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c50 = arith.constant 50 : index
+        %a = arith.constant 0.6 : f32
+        %x = arith.mulf %s, %a : f32
+        %y = scf.for %m = %c0 to %c50 step %c1 iter_args(%acc = %a) -> (f32) {
+          %e = tensor.extract %g[%h] : tensor<2xf32>
+          %r = arith.mulf %acc, %x : f32
+          %t = math.tanh %r : f32
+          %u = arith.addf %t, %e : f32
+          scf.yield %u : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !h
+}

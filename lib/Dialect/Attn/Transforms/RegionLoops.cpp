@@ -74,6 +74,30 @@ void mlir::attn::unrollLoop(scf::ForOp loop) {
   rewriter.replaceOp(loop, carried);
 }
 
+void mlir::attn::beginWithLoopsAround(Region &region) {
+  region.walk([](scf::ForOp loop) {
+    Value begin = loop.getLowerBound();
+    if (getConstantIntValue(begin))
+      return;
+    OpBuilder builder(loop);
+    Location loc = loop.getLoc();
+    loop.setLowerBound(arith::ConstantOp::create(
+        builder, loc,
+        builder.getIntegerAttr(begin.getType(), getBound(begin))));
+    Operation *yield = loop.getBody()->getTerminator();
+    builder.setInsertionPoint(yield);
+    Value isBefore =
+        arith::CmpIOp::create(builder, loc,
+                              loop.getUnsignedCmp() ? arith::CmpIPredicate::ult
+                                                    : arith::CmpIPredicate::slt,
+                              loop.getInductionVar(), begin);
+    for (auto [next, carried] :
+         llvm::zip_equal(yield->getOpOperands(), loop.getRegionIterArgs()))
+      next.set(
+          arith::SelectOp::create(builder, loc, isBefore, carried, next.get()));
+  });
+}
+
 void mlir::attn::unrollLoops(Region &region, int64_t most) {
   SmallVector<scf::ForOp> loops;
   // Loops in others first.

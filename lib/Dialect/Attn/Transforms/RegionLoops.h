@@ -24,6 +24,9 @@ int64_t countRuns(Region &region);
 
 /// Replaces a loop by what it runs, with constants for positions.
 void unrollLoop(scf::ForOp loop);
+/// Lets loops of a region that begin where one around them stands, as those of
+/// adjoints may, begin with that one: the iterations before give what they got.
+void beginWithLoopsAround(Region &region);
 
 /// Replaces the loops of `region` that run so many operations at most by these.
 void unrollLoops(Region &region, int64_t most);

@@ -22,6 +22,7 @@
 #include "Adjoints.h"
 #include "GradientPairs.h"
 #include "Products/SharedKeys.h"
+#include "RegionLoops.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -133,6 +134,7 @@ void GradientAttentions::emitScore(AttentionGradOp of, AttentionOp to,
     results.push_back(weight);
   }
   YieldOp::create(builder, loc, results);
+  beginWithLoopsAround(to.getScore());
 }
 
 void GradientAttentions::emitMask(AttentionGradOp of, AttentionOp to,
