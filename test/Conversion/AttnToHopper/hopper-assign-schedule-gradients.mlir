@@ -33,7 +33,7 @@ func.func @nondeterministic(%x: !t, %l: !l) -> (!t, !t) {
 !l = tensor<2x4x?xf32>
 func.func @queries(%x: !t, %l: !l) -> !t {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, exp, load_v, dp, ds, dq]>}}
-  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 32, stages = 1,}}
   %d = attn.attention_grad wrt(q) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t)
   return %d : !t
