@@ -15,13 +15,15 @@ GradientClasses::GradientClasses(AttentionGradOp op, bool isOverKeys)
   questions.partRows = questions.numQueries;
 }
 
-FailureOr<GradientClasses> GradientClasses::create(RewriterBase &rewriter,
-                                                   AttentionGradOp op,
-                                                   bool isOverKeys) {
+FailureOr<std::optional<GradientClasses>>
+GradientClasses::create(RewriterBase &rewriter, AttentionGradOp op,
+                        bool isOverKeys) {
+  if (op.getTiles().empty())
+    return std::optional<GradientClasses>();
   GradientClasses classes(op, isOverKeys);
   if (failed(emitRangeTables(rewriter, classes.questions, classes.metadata)))
     return failure();
-  return classes;
+  return std::optional(std::move(classes));
 }
 
 LogicalResult GradientClasses::emit(OpBuilder &builder, TileLoopOp loop,

@@ -18,9 +18,9 @@ class GradientClasses {
 public:
   /// Emits what the tiles of all work tiles share, in front of them. With
   /// `isOverKeys`, queries meet tiles of keys, and otherwise the other way
-  /// round. `op` has a region `tiles`.
-  static FailureOr<GradientClasses> create(RewriterBase &rewriter,
-                                           AttentionGradOp op, bool isOverKeys);
+  /// round. Nothing where `op` has no region `tiles`.
+  static FailureOr<std::optional<GradientClasses>>
+  create(RewriterBase &rewriter, AttentionGradOp op, bool isOverKeys);
 
   /// The rows that a work tile meets: those of a head, up to the last one.
   struct Others {

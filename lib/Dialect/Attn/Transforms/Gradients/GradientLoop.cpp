@@ -91,7 +91,9 @@ void GradientLoop::setOwn(const TileRows &rows) {
                             {layout.s, layout.d}, {false, true});
     ownRows = convertTile(builder, loc, keys, accType);
   }
-  if (!isOverKeys() || shared)
+  if (shared)
+    return setAll();
+  if (!isOverKeys())
     return;
   ownShift = readOfQueries(op.getLse(), rows.row);
   ownShift.value = emitShift(builder, loc, ownShift.value);

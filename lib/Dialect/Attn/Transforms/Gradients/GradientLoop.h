@@ -78,13 +78,6 @@ public:
   /// Says which rows are its own, and reads what belongs to them: queries of
   /// (batch, head), or keys of a batch and a head of keys.
   void setOwn(const TileRows &rows);
-  /// Says which tile of rows all parts of the worker have together, where parts
-  /// have some of its own rows each, but meet the same others.
-  void setAll(Value tile, Value begin, Value end) {
-    ownTile = tile;
-    allBegin = begin;
-    allEnd = end;
-  }
   /// Says which rows are the others.
   void setOther(Value batch, Value head);
   /// Says where in the tensor of sums of queries those of the others are.
@@ -158,6 +151,7 @@ private:
   void emitSums(Value dx);
   Value emitListed(QueryList &list, Value position);
   Value emitPosition(Value first);
+  void setAll();
   Value readShared(Value numbers);
   TileValue readOwnShared(Value numbers);
   bool isOverKeys() const { return over == Keys; }
@@ -176,6 +170,8 @@ private:
   int64_t numOwn, numOther;
 
   TileRows own;
+  /// Which tile of rows all parts of the worker have together, where parts have
+  /// some of its own rows each, but meet the same others.
   Value ownTile, allBegin, allEnd;
   Value otherBatch, otherHead, otherEnd;
   /// The number of a tile of the others in its head, where lse is shared.

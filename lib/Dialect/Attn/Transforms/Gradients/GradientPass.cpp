@@ -94,6 +94,19 @@ Value GradientLoop::emitPosition(Value first) {
                                 createIndex(builder, loc, kMostRows));
 }
 
+/// Sets which tile a work tile has, in whose loop the builder stands.
+void GradientLoop::setAll() {
+  auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
+  ownTile = grid.getInductionVar(2);
+  Value size = createIndex(builder, loc, numOwn);
+  allBegin = arith::MulIOp::create(builder, loc, ownTile, size);
+  Value end = arith::AddIOp::create(builder, loc, allBegin, size);
+  Value tensor = isOverKeys() ? op.getQuery() : op.getKey();
+  Value count = tensor::DimOp::create(
+      builder, loc, tensor, attention.getLayout(isOverKeys() ? 0 : 1).s);
+  allEnd = arith::MinSIOp::create(builder, loc, end, count);
+}
+
 /// Numbers of own queries.
 TileValue GradientLoop::readOwnShared(Value numbers) {
   Type index = builder.getIndexType();

@@ -261,54 +261,24 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
   return heads;
 }
 
-/// Says which tile of the rows of `tensor` a work tile has, in whose loop the
-/// builder stands.
-static void setAll(GradientLoop &loop, OpBuilder &builder, AttentionGradOp op,
-                   Value tensor, Layout layout) {
-  Location loc = op.getLoc();
-  auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
-  Value tileM = arith::ConstantIndexOp::create(builder, loc,
-                                               op.getScheduleAttr().getTileM());
-  Value tile = grid.getInductionVar(2);
-  Value begin = arith::MulIOp::create(builder, loc, tile, tileM);
-  Value end = arith::AddIOp::create(builder, loc, begin, tileM);
-  Value count = tensor::DimOp::create(builder, loc, tensor, layout.s);
-  loop.setAll(tile, begin, arith::MinSIOp::create(builder, loc, end, count));
-}
-
 /// dq alone, of work tiles of queries.
 static FailureOr<SmallVector<Value>> tileQueries(RewriterBase &rewriter,
                                                  AttentionGradOp op) {
-  AttentionLikeOpInterface attention = op;
   QueryLoops loops(rewriter, op, op.getScheduleAttr().getTileM());
   SharedSums shared = loops.emitBefore(/*hasSums=*/false);
   if (!boundsKeys(op))
     liftMask(rewriter, op, /*evenIntervals=*/true);
-  std::optional<GradientClasses> classes;
-  if (!op.getTiles().empty()) {
-    FailureOr<GradientClasses> made =
-        GradientClasses::create(rewriter, op, /*isOverKeys=*/true);
-    if (failed(made))
-      return failure();
-    classes.emplace(*made);
-  }
-  Value out = op.getOutOf(kGradQuery);
-  auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
-                      ValueRange) -> FailureOr<SmallVector<Value>> {
-    GradientLoop loop(builder, op, GradientLoop::Keys, shared.delta,
-                      {/*products=*/true}, &shared);
-    loop.setClasses(classes);
-    loop.setOwn(rows);
-    setAll(loop, builder, op, op.getQuery(), attention.getLayout(0));
-    KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
-    loop.setOther(keys.batch, keys.head);
-    FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
-    if (failed(sums))
-      return failure();
-    return loop.finish(*sums, out);
-  };
-  return emitGrid(rewriter, op.getLoc(), out, attention.getLayout(0), out,
-                  attention.getLayout(0), op.getScheduleAttr(), emitTile);
+  GradientInputs inputs;
+  inputs.delta = shared.delta;
+  FailureOr<std::optional<GradientClasses>> classes =
+      GradientClasses::create(rewriter, op, /*isOverKeys=*/true);
+  if (failed(classes))
+    return failure();
+  inputs.overKeys = std::move(*classes);
+  FailureOr<Value> result = tileOverKeys(rewriter, op, inputs, &shared);
+  if (failed(result))
+    return failure();
+  return SmallVector<Value>{*result};
 }
 
 FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
@@ -344,7 +314,6 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
     GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta,
                       gradients.wanted, &shared);
     loop.setOwn(rows);
-    setAll(loop, builder, op, op.getKey(), attention.getLayout(1));
     if (std::optional<SharingHeads> heads = emitSharing(builder, op, rows))
       loop.setOthers(*heads);
     else

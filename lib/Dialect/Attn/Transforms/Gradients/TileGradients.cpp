@@ -69,15 +69,16 @@ Value mlir::attn::emitDelta(OpBuilder &builder, AttentionGradOp op) {
 // Queries, keys and values
 //===----------------------------------------------------------------------===//
 
-/// dq: work tiles of queries meet all keys.
-static FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
-                                     const GradientInputs &inputs) {
+FailureOr<Value> mlir::attn::tileOverKeys(RewriterBase &rewriter,
+                                          AttentionGradOp op,
+                                          const GradientInputs &inputs,
+                                          const SharedSums *shared) {
   AttentionLikeOpInterface attention = op;
   Value out = op.getOutOf(kGradQuery);
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
     GradientLoop loop(builder, op, GradientLoop::Keys, inputs.delta,
-                      {/*products=*/true});
+                      {/*products=*/true}, shared);
     loop.setClasses(inputs.overKeys);
     loop.setOwn(rows);
     KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
@@ -168,8 +169,6 @@ static FailureOr<GradientInputs> emitInputs(RewriterBase &rewriter,
                                             AttentionGradOp op) {
   GradientInputs inputs;
   inputs.delta = emitDelta(rewriter, op);
-  if (op.getTiles().empty())
-    return inputs;
   bool haveKeys = op.getOutOf(kGradKey) || op.getOutOf(kGradValue);
   bool haveQueries =
       (op.getOutOf(kGradQuery) && !fitsKeyParts(op)) || hasContributions(op);
@@ -178,11 +177,11 @@ static FailureOr<GradientInputs> emitInputs(RewriterBase &rewriter,
         std::tuple(false, haveKeys, &inputs.overQueries)}) {
     if (!isUsed)
       continue;
-    FailureOr<GradientClasses> made =
+    FailureOr<std::optional<GradientClasses>> made =
         GradientClasses::create(rewriter, op, isOverKeys);
     if (failed(made))
       return failure();
-    classes->emplace(*made);
+    *classes = std::move(*made);
   }
   return inputs;
 }

@@ -16,6 +16,14 @@ emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
         ValueRange carried,
         function_ref<FailureOr<SmallVector<Value>>(Value, ValueRange)> body);
 
+struct SharedSums;
+
+/// dq: work tiles of queries meet all keys, and read what they share, if that
+/// is given.
+FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
+                              const GradientInputs &inputs,
+                              const SharedSums *shared = nullptr);
+
 /// The gradient of a capture.
 FailureOr<Value> tileCapture(RewriterBase &rewriter, AttentionGradOp op,
                              int64_t capture, const GradientInputs &inputs);
