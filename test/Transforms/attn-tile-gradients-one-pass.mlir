@@ -67,13 +67,13 @@
 // CHECK: arith.truncf {{.*}} : vector<16x64xf32> to vector<16x64xbf16>
 // CHECK: vector.transfer_write {{.*}} {in_bounds = [false, true]
 
-// A kernel for each loop. A thread has 8 of the 64 elements of a row, and a warp four rows; and 8 of each of two rows of sums, twice.
+// A kernel for each loop. A thread has 16 of the 64 elements of a row, and a warp eight rows; and 8 of each of two rows of sums, twice.
 // KERNEL: gpu.func @causal_prologue0
 // KERNEL: gpu.func @causal_before0
-// KERNEL-SAME: hopper.vector_loop = {extents = [{extent = 2 : i64}, {extent = 4 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}, {extent = 32 : i64}]}
-// KERNEL: vector.transfer_read {{.*}} vector<8xbf16>
+// KERNEL-SAME: hopper.vector_loop = {extents = [{extent = 2 : i64}, {extent = 4 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}, {extent = 16 : i64}]}
+// KERNEL: vector.transfer_read {{.*}} vector<16xbf16>
 // KERNEL: vector.reduction <add>
-// KERNEL: gpu.subgroup_reduce  add {{.*}} cluster(size = 8)
+// KERNEL: gpu.subgroup_reduce  add {{.*}} cluster(size = 4)
 // KERNEL: memref.store
 // KERNEL: gpu.func @causal_behind0
 // KERNEL-SAME: hopper.vector_loop = {behind,

@@ -38,6 +38,49 @@ gpu.module @m {
     gpu.return
   }
 
+  // Work tiles that wait for those before them: the first one is fetched, too,
+  // and who holds turns is told.
+
+  // CHECK-LABEL: gpu.func @turns
+  // CHECK: partition @load
+  // CHECK-NOT: gpu.block_id
+  // CHECK: %[[N:.*]] = hopper.fetch_next
+  // CHECK: %[[DIM:.*]] = gpu.grid_dim x
+  // CHECK: %[[GRID:.*]] = arith.index_cast %[[DIM]] : index to i32
+  // CHECK: %[[FIRST:.*]] = arith.subi %[[N]], %[[GRID]]
+  // CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[FIRST]])
+  // CHECK: hopper.post
+  // CHECK: hopper.fetch_next
+  // CHECK: gpu.grid_dim x
+  // CHECK: partition @turns
+  // CHECK: hopper.receive
+  // CHECK: hopper.hold_turn
+  // CHECK: partition @compute
+  // CHECK: hopper.receive
+  gpu.func @turns(%counter: memref<2xi32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %map: !hopper.map<64x64xbf16>, %n: index, %v: vector<64x64xf32>)
+      kernel attributes {hopper.schedule = #persistent} {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    %turns = hopper.create_turns : !hopper.turns
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> {
+        hopper.put %ch[%number], %map[%b, %h, %t] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @turns threads(1) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> {
+        hopper.hold_turn %turns[%number] after %t in %counters[%h] : memref<?xi32>
+        hopper.pass_turn %turns[%number] as %t in %counters[%h] : memref<?xi32>
+      }
+    } partition @compute replicas(1) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> {
+        %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
+        hopper.reduce_add %v, %sums[%h] fragment turn %turns[%number] : vector<64x64xf32>, memref<?x4096xf32>
+      }
+    }
+    gpu.return
+  }
+
   // Otherwise a CTA has one work tile. A replica has 64 of its rows, or those
   // behind the last one.
 

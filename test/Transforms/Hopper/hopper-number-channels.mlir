@@ -260,3 +260,45 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// The same for each work tile: the next one goes on with number 3, not 4.
+
+// CHECK-LABEL: gpu.func @skipped_by_tile
+// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}) iter_args(%[[USED:.*]] = %{{.*}}) : i32 {
+// CHECK: scf.for
+// CHECK: %[[LENGTH:.*]] = arith.maxsi
+// CHECK: %[[END:.*]] = arith.addi %[[USED]], %[[LENGTH]]
+// CHECK: scf.for
+// CHECK: hopper.reduce_add {{.*}} turn
+// CHECK: }
+// CHECK: hopper.reduce_add {{.*}} turn
+// CHECK: hopper.end %[[END]] : i32
+gpu.module @m {
+  gpu.func @skipped_by_tile(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %counters: memref<?xi32>, %x: index, %lo: i32, %hi: i32) kernel {
+    %t = hopper.create_turns : !hopper.turns
+    hopper.warp_specialize
+    partition @turns threads(1) {
+      hopper.work_loop (%b, %h, %k, %number) in (%x, %x, %x) {
+        %c1_i32 = arith.constant 1 : i32
+        scf.for %i = %lo to %hi step %c1_i32 : i32 {
+          %u = hopper.next_use %t : !hopper.turns
+          hopper.hold_turn %t[%u] after %x in %counters[%x] : memref<?xi32>
+        }
+      }
+    } partition @compute replicas(1) registers(240) {
+      hopper.work_loop (%b, %h, %k, %number) in (%x, %x, %x) {
+        %c1_i32 = arith.constant 1 : i32
+        scf.for %i = %lo to %hi step %c1_i32 : i32 {
+          %exists = arith.cmpi sgt, %i, %lo : i32
+          %u = hopper.next_use %t skipped 1 : !hopper.turns
+          hopper.reduce_add %v, %m[%x] fragment if %exists turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+        }
+        %u = hopper.next_use %t skipped 1 : !hopper.turns
+        hopper.reduce_add %v, %m[%x] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+      }
+    }
+    gpu.return
+  }
+}

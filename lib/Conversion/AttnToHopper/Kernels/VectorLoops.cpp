@@ -60,15 +60,17 @@ private:
 };
 } // namespace
 
-/// How many threads share out the vectors of a loop, as many bytes of the
-/// shortest elements to each as it reads at once, and fewer where that leaves a
+/// How many threads share out the vectors of a loop: twice as many bytes of the
+/// shortest elements to each as it reads at once, where these are whole shares,
+/// so that a warp waits for more rows together; and fewer where that leaves a
 /// part of a warp without an iteration.
 static int64_t getNumLanes(scf::ForallOp loop) {
   int64_t lanes = 1;
   auto count = [&](VectorType type) {
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    int64_t share = bytes % (2 * kMostBytes) == 0 ? 2 * kMostBytes : kMostBytes;
     lanes = std::max<int64_t>(
-        lanes, llvm::PowerOf2Ceil(llvm::divideCeil(bytes, kMostBytes)));
+        lanes, llvm::PowerOf2Ceil(llvm::divideCeil(bytes, share)));
   };
   loop.walk([&](Operation *op) {
     if (auto transfer = dyn_cast<VectorTransferOpInterface>(op))

@@ -103,10 +103,13 @@ int64_t Outliner::getResultColumns() const {
 /// The queries of a work tile, which products read from shared memory or from
 /// registers.
 LogicalResult Outliner::emitQueries() {
+  int64_t stages =
+      isAttention()
+          ? getQueryStages(getTarget(function), schedule, query.columns,
+                           getResultColumns(), getCaptureTypes())
+          : 1;
   FailureOr<Value> tile =
-      emitLoadStep("load_q", query, schedule.getTileM(),
-                   getQueryStages(getTarget(function), schedule, query.columns,
-                                  getResultColumns(), getCaptureTypes()));
+      emitLoadStep("load_q", query, schedule.getTileM(), stages);
   if (failed(tile))
     return failure();
   queryTile = *tile;

@@ -24,8 +24,9 @@ public:
                    hopper::ScheduleAttr schedule, Value workQueue)
       : rewriter(rewriter), loop(loop), schedule(schedule),
         workQueue(workQueue), loc(loop.getLoc()) {
-    // Who copies also fetches work tiles.
-    isProducer = !getPartition(loop).hasWarpgroups();
+    // Who copies, which is the first one, also fetches work tiles.
+    auto specialize = loop->getParentOfType<WarpSpecializeOp>();
+    isProducer = specialize.findPartition(loop) == 0;
   }
 
   void run();
@@ -37,6 +38,8 @@ private:
   }
   Value emitHeadSwizzle(ArrayRef<Value> grid);
   SmallVector<Value> emitOrder(Value number, ArrayRef<Value> grid, Value group);
+  bool hasTurns();
+  Value fetchNext(bool isFirst);
   void inlineBody(Block *into, ValueRange ids, Value number, ValueRange carried,
                   SmallVectorImpl<Value> &ends);
   void emitPersistent(ArrayRef<Value> grid, Value group);
@@ -118,16 +121,34 @@ void WorkLoopLowering::inlineBody(Block *into, ValueRange ids, Value number,
                              rewriter.getInsertionPoint(), arguments);
 }
 
-/// The producer does the work tile with its CTA's number, then fetches others,
-/// one ahead, so that the answer is there when it is needed. It tells the
-/// consumers.
+/// Whether work tiles wait for those before them.
+bool WorkLoopLowering::hasTurns() {
+  auto turns = loop->getParentOfType<gpu::GPUFuncOp>().getOps<CreateTurnsOp>();
+  return !turns.empty();
+}
+
+/// The first work tile is the one with the number of the CTA. Where work tiles
+/// wait for others it is fetched, too: the one with that number may be of a CTA
+/// that does not start before those that wait for it have ended.
+Value WorkLoopLowering::fetchNext(bool isFirst) {
+  if (isFirst && !hasTurns())
+    return getBlock();
+  ScalarBuilder b = here();
+  Value next = FetchNextOp::create(b, b.getI32Type(), loop.getCounter());
+  if (!hasTurns())
+    return next;
+  return b.sub(next, b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x)));
+}
+
+/// The producer does its first work tile, then fetches others, one ahead, so
+/// that the answer is there when it is needed. It tells the consumers.
 void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   Type i32Type = rewriter.getI32Type();
   SmallVector<Value> inits = {here().i32(0)};
   llvm::append_range(inits, loop.getInits());
   size_t numOwn = inits.size();
   if (isProducer)
-    inits.push_back(getBlock());
+    inits.push_back(fetchNext(/*isFirst=*/true));
   unsigned numIds = loop.getNumIds();
   SmallVector<Type> types(ValueRange(inits).getTypes()),
       afterTypes(ArrayRef<Type>(types).take_front(numOwn));
@@ -163,7 +184,7 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
                            SmallVector<Location>(afterTypes.size(), loc));
   Value next;
   if (isProducer)
-    next = FetchNextOp::create(rewriter, loc, i32Type, loop.getCounter());
+    next = fetchNext(/*isFirst=*/false);
   ValueRange arguments = after->getArguments();
   SmallVector<Value> ends;
   inlineBody(after, arguments.drop_front(numOwn), arguments[0],

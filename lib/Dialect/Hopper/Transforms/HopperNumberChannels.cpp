@@ -73,9 +73,25 @@ static void collectKeys(Operation *op, Counts &counts) {
   });
 }
 
+/// How many of the uses that a block counts are none, as the loop that has them
+/// would have them for blocks in front of its first one. They are left out of
+/// the count by the block that the loop and its last uses are in.
+static int64_t getSkipped(Block &block, Key key) {
+  Operation *parent = block.getParentOp();
+  if (isa<scf::ForOp, scf::WhileOp>(parent) ||
+      parent->getParentOfType<scf::ForOp>() ||
+      parent->getParentOfType<scf::WhileOp>())
+    return 0;
+  int64_t skipped = 0;
+  for (auto next : block.getOps<NextUseOp>())
+    if (getKey(next) == key)
+      skipped = std::max(skipped, static_cast<int64_t>(next.getSkipped()));
+  return skipped;
+}
+
 /// How often something is used in a block, if that is known.
 static std::optional<int64_t> getUses(Block &block, Key key) {
-  int64_t uses = 0;
+  int64_t uses = -getSkipped(block, key);
   for (Operation &op : block) {
     if (auto next = dyn_cast<NextUseOp>(op)) {
       uses += getKey(next) == key;
@@ -105,7 +121,7 @@ static std::optional<int64_t> getUses(Block &block, Key key) {
 static std::string describeGrowth(Block &block, Key key) {
   if (std::optional<int64_t> uses = getUses(block, key))
     return std::to_string(*uses);
-  int64_t uses = 0;
+  int64_t uses = -getSkipped(block, key);
   std::string text;
   llvm::raw_string_ostream stream(text);
   for (Operation &op : block) {
@@ -371,6 +387,10 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
 }
 
 LogicalResult Numbering::run(Block &block, Counts &counts) {
+  SmallVector<std::pair<Key, int64_t>> skipped;
+  for (auto &[key, count] : counts)
+    if (int64_t uses = getSkipped(block, key))
+      skipped.push_back({key, uses});
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto next = dyn_cast<NextUseOp>(op)) {
       if (std::optional<Key> key = getKey(next)) {
@@ -399,6 +419,8 @@ LogicalResult Numbering::run(Block &block, Counts &counts) {
     if (failed(result))
       return failure();
   }
+  for (auto [key, uses] : skipped)
+    counts[key].offset -= uses;
   return success();
 }
 
