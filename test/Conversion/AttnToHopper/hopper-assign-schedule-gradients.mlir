@@ -3,8 +3,8 @@
 !t = tensor<2x4x?x128xbf16>
 !l = tensor<2x4x?xf32>
 func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, head_swizzle_least_keys = 16384, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, head_swizzle_least_keys = 16384, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}

@@ -25,7 +25,7 @@
 // CHECK: hopper.load %[[Q]][%[[B]], %[[HEAD]], %[[QUERY]]]
 // The causal limit of a column is its query.
 // CHECK: arith.divui %{{.*}} : vector<1x64xindex>
-// CHECK: hopper.store %{{.*}}, %{{.*}}, %[[O]][%[[B]], %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>
+// CHECK: hopper.store %{{.*}}, %{{.*}}, %[[O]][%[[B]], %{{.*}}, %{{.*}}] fresh : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>
 // CHECK: hopper.store_rows %{{.*}}, %[[LSE]][%[[B]], %[[FIRST]], %[[U]]] dim 1 end %[[END]] packed %[[P]] heads 2
 !t = tensor<?x?x?x64xbf16>
 !l = tensor<?x?x?xf32>

@@ -135,6 +135,11 @@
 
 // -----
 
+// expected-error@+1 {{expects head_swizzle_least_keys to be from 0 to 1073741824, but got -1}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, head_swizzle_least_keys = -1>
+
+// -----
+
 // expected-error@+1 {{expects a strided schedule to be without persistent}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, strided>
 

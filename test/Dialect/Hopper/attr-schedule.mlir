@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --verify-roundtrip | FileCheck %s
 
-// CHECK: all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>
+// CHECK: all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, head_swizzle_least_keys = 4096, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>
 // CHECK-SAME: captures = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, capture_stages = 2>
 // CHECK-SAME: four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_swizzle = 1>
 // CHECK-SAME: late = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, head_swizzle = 1, in_flight = 3>
@@ -13,7 +13,7 @@
 // CHECK-SAME: split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, min_ctas_per_sm = 2, split_kv>
 // CHECK-SAME: strides = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, ping_pong, strided>
 func.func private @holder() attributes {
-  all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>,
+  all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, head_swizzle_least_keys = 4096, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>,
   captures = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, capture_stages = 2>,
   four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_swizzle = 1>,
   late = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, in_flight = 3>,

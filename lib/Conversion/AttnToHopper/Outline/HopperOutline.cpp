@@ -329,16 +329,18 @@ FailureOr<SmallVector<Value>> Outliner::emitPosition(const TileAccess &access,
 }
 
 /// How many heads take turns in the order of work tiles, or null for one: fewer
-/// than the schedule's, if their work tiles read many rows together. `extents`
-/// are those of the grid.
+/// than the schedule's, if their work tiles read many rows together, or more,
+/// if they read few. `extents` are those of the grid.
 Value Outliner::emitHeadSwizzle(ValueRange extents) {
-  if (schedule.getHeadSwizzle() == 1)
+  int64_t most = schedule.getHeadSwizzleKeys(),
+          least = schedule.getHeadSwizzleLeastKeys();
+  if (schedule.getHeadSwizzle() == 1 && least == 0)
     return {};
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   Value group = index(schedule.getHeadSwizzle());
-  if (schedule.getHeadSwizzleKeys() == 0)
+  if (most == 0 && least == 0)
     return group;
   const TileAccess &keys = blocks.begin()->second;
   Value one = index(1);
@@ -361,10 +363,16 @@ Value Outliner::emitHeadSwizzle(ValueRange extents) {
     Value each = arith::DivUIOp::create(builder, loc, met, own);
     count = multiply(count, arith::MaxUIOp::create(builder, loc, each, one));
   }
-  Value heads = arith::DivUIOp::create(
-      builder, loc, index(schedule.getHeadSwizzleKeys()), count);
-  return arith::MinUIOp::create(
-      builder, loc, group, arith::MaxUIOp::create(builder, loc, heads, one));
+  auto getHeads = [&](int64_t keys) -> Value {
+    return arith::DivUIOp::create(builder, loc, index(keys), count);
+  };
+  if (most)
+    group = arith::MinUIOp::create(
+        builder, loc, group,
+        arith::MaxUIOp::create(builder, loc, getHeads(most), one));
+  if (least)
+    group = arith::MaxUIOp::create(builder, loc, group, getHeads(least));
+  return group;
 }
 
 LogicalResult Outliner::emitWork(Block *body) {

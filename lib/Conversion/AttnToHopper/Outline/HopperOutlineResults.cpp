@@ -80,7 +80,7 @@ void Outliner::storeRows(const RowsPlace &place, Value vector, Value buffer) {
 }
 
 LogicalResult Outliner::emitResult(const OutlinedResult &result,
-                                   Value staging) {
+                                   StagingTiles &staging) {
   FailureOr<Value> vector = values->getVector(result.vector, VectorKind::Query);
   if (failed(vector))
     return failure();
@@ -97,56 +97,89 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   FailureOr<SmallVector<Value>> position = emitPosition(*result.access, first);
   if (failed(position))
     return failure();
+  Value tile = takeStaging(*result.access, staging);
+  // A persistent kernel may have stored a work tile from there.
+  bool isFresh =
+      !schedule.getPersistent() && !llvm::is_contained(staging.used, tile);
+  staging.used.push_back(tile);
   hopper::StoreOp::create(
-      builder, loc, *vector, emitOwnRows(staging),
+      builder, loc, *vector, emitOwnRows(tile),
       arguments->getMap(*result.access, hopper::kWarpgroupRows), (*position)[0],
-      (*position)[1], (*position)[2], /*column=*/Value());
+      (*position)[1], (*position)[2], /*column=*/Value(), isFresh);
   return success();
 }
 
 /// How many columns of a result are staged at a time, in memory of their own; 0
 /// for all, where there is not enough for that.
 int64_t Outliner::getStagedColumns(const TileAccess &result) {
-  if (!isAttention()) {
-    // Rows of the work tile that no other warpgroup reads are free behind the
-    // loop, for the only result.
-    OperandUses uses = getOperandUses(queries);
-    bool isOnly = llvm::count_if(results, [](const OutlinedResult &other) {
-                    return other.access.has_value();
-                  }) == 1;
-    if (isOnly && !uses.isOwn && !uses.isAcross && !schedule.getPersistent() &&
-        query.columns == result.columns)
-      return 0;
-    return schedule.getStrided()
-               ? result.columns
-               : std::min(result.columns, hopper::kChunkColumns);
-  }
-  return getStagingColumns(getTarget(function), schedule, query.columns,
-                           result.columns, getCaptureTypes());
+  if (isAttention())
+    return getStagingColumns(getTarget(function), schedule, query.columns,
+                             result.columns, getCaptureTypes());
+  return schedule.getStrided()
+             ? result.columns
+             : std::min(result.columns, hopper::kChunkColumns);
 }
 
-/// The tile that a result is staged in: memory of its own, for some columns at
-/// a time where there is not enough for all, or that of the queries.
-Value Outliner::emitStaging(const TileAccess &result) {
+/// Whether a tile of the work tile is read by no other partition, and each of
+/// its rows by the warpgroup alone that has the row.
+static bool isReadByOwn(Value tile,
+                        function_ref<bool(StepOp step)> isInPartition) {
+  OperandUses uses = getOperandUses(tile);
+  return !uses.isOwn && !uses.isAcross &&
+         llvm::all_of(tile.getUsers(), [&](Operation *user) {
+           auto step = user->getParentOfType<StepOp>();
+           return step && isInPartition(step);
+         });
+}
+
+/// A tile of the work tile that is free behind the loop, as far as a warpgroup
+/// has its rows, and that no result has been staged in; or null.
+Value Outliner::findReadTile(const TileAccess &result,
+                             const StagingTiles &staging) {
+  if (isAttention() || schedule.getPersistent())
+    return {};
+  auto isInPartition = [&](StepOp step) {
+    return getPartition(step.getStepName()) == staging.partition;
+  };
+  auto fits = [&](Value value, Value tile) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    return type.getColumns() == result.columns &&
+           type.getElementType() == result.elementType &&
+           !llvm::is_contained(staging.used, tile) &&
+           isReadByOwn(value, isInPartition);
+  };
+  if (fits(queries, queryTile))
+    return queryTile;
+  for (auto &[value, access] : residents)
+    if (Value tile = tiles.lookup(value); fits(value, tile))
+      return tile;
+  return {};
+}
+
+/// The tile that a result is staged in: one that has been read; or memory of
+/// its own, for some columns at a time where there is not enough for all, or
+/// that of the queries of an attention.
+Value Outliner::takeStaging(const TileAccess &result, StagingTiles &staging) {
+  if (Value tile = findReadTile(result, staging))
+    return tile;
   int64_t columns = getStagedColumns(result);
   auto type = cast<hopper::TileType>(queryTile.getType());
   if (columns == 0 && type.getColumns() == result.columns &&
       type.getElementType() == result.elementType &&
       getQueryPartition() == getResultPartition())
     return queryTile;
-  return createAtStart<hopper::CreateTileOp>(
-      hopper::TileType::get(builder.getContext(), schedule.getTileM(),
-                            columns ? columns : result.columns,
-                            result.elementType, schedule.getTileM()));
-}
-
-/// Whether the memory in which another result was staged serves this one.
-bool Outliner::isStagedIn(const TileAccess &result, Value staging) {
-  if (!staging || isAttention())
-    return false;
-  auto type = cast<hopper::TileType>(staging.getType());
-  return type.getElementType() == result.elementType &&
-         type.getColumns() == getStagedColumns(result);
+  if (columns == 0)
+    columns = result.columns;
+  auto isSame = [&](hopper::TileType own) {
+    return own.getElementType() == result.elementType &&
+           own.getColumns() == columns;
+  };
+  if (isAttention() || !staging.own ||
+      !isSame(cast<hopper::TileType>(staging.own.getType())))
+    staging.own = createAtStart<hopper::CreateTileOp>(hopper::TileType::get(
+        builder.getContext(), schedule.getTileM(), columns, result.elementType,
+        schedule.getTileM()));
+  return staging.own;
 }
 
 /// What becomes of a work tile is written.
@@ -170,19 +203,18 @@ LogicalResult Outliner::emitResults() {
     return success();
   }
   // One result is stored after the other; partitions have staging of their own.
-  Value staging;
-  StringRef before = getResultPartition();
+  StagingTiles staging;
+  staging.partition = getResultPartition();
   for (const OutlinedResult &result : results) {
-    if (StringRef partition = getResultPartition(result); partition != before) {
+    if (StringRef partition = getResultPartition(result);
+        partition != staging.partition) {
       hopper::EndOp::create(builder, loc);
       builder.setInsertionPointAfter(
           builder.getInsertionBlock()->getParentOp());
       createStep(("store." + partition).str(), partition, {});
-      before = partition;
       staging = {};
+      staging.partition = partition;
     }
-    if (result.access && !isStagedIn(*result.access, staging))
-      staging = emitStaging(*result.access);
     if (failed(emitResult(result, staging)))
       return failure();
   }

@@ -176,13 +176,21 @@ private:
                             SmallVectorImpl<Value> &ends);
   LogicalResult emitOnlineStep(OnlineStepOp step);
   FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
+  /// Where results are staged that one partition stores.
+  struct StagingTiles {
+    StringRef partition;
+    /// Memory of their own, for one after the other.
+    Value own;
+    /// Tiles that a result has been staged in.
+    SmallVector<Value> used;
+  };
   int64_t getStagedColumns(const TileAccess &result);
-  bool isStagedIn(const TileAccess &result, Value staging);
-  Value emitStaging(const TileAccess &result);
+  Value findReadTile(const TileAccess &result, const StagingTiles &staging);
+  Value takeStaging(const TileAccess &result, StagingTiles &staging);
   FailureOr<Value> emitMask(Value scores, Value full,
                             function_ref<FailureOr<Value>()> emitPredicate);
   LogicalResult emitResults();
-  LogicalResult emitResult(const OutlinedResult &result, Value staging);
+  LogicalResult emitResult(const OutlinedResult &result, StagingTiles &staging);
   LogicalResult matchPartitions();
   StringRef getPartition(StringRef step);
   StringRef getResultPartition();

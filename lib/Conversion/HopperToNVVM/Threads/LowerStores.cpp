@@ -19,7 +19,8 @@ static void lowerStore(hopper::StoreOp op, Operands<hopper::StoreOp> in,
   int64_t chunkBytes = type.getParentRows() * kRowBytes;
   for (int64_t first = 0; first < columns; first += type.getColumns()) {
     // The copy before must have read the tile.
-    if (!isStrided)
+    bool isFresh = op.getFresh() && first == 0;
+    if (!isStrided && !isFresh)
       emitDrain(b);
     emitGroupBarrier(b);
     int64_t end = std::min(columns, first + type.getColumns());

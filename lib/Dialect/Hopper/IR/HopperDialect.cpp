@@ -79,8 +79,8 @@ hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headSwizzle = 1,
-          headSwizzleKeys = 0, captureStages = 0, minCtasPerSm = 1,
-          inFlight = 0;
+          headSwizzleKeys = 0, headSwizzleLeastKeys = 0, captureStages = 0,
+          minCtasPerSm = 1, inFlight = 0;
   bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
        biasInProduct = false, strided = false, splitKV = false, packGQA = false,
@@ -136,6 +136,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"registers", &registers},
           {"head_swizzle", &headSwizzle},
           {"head_swizzle_keys", &headSwizzleKeys},
+          {"head_swizzle_least_keys", &headSwizzleLeastKeys},
           {"capture_stages", &captureStages},
           {"min_ctas_per_sm", &minCtasPerSm},
           {"in_flight", &inFlight}})
@@ -173,9 +174,9 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headSwizzle,
-      headSwizzleKeys, captureStages, minCtasPerSm, inFlight, longestFirst,
-      zigzag, shortFirst, persistent, pingPong, inRegisters, biasInProduct,
-      strided, splitKV, packGQA, reuseQ,
+      headSwizzleKeys, headSwizzleLeastKeys, captureStages, minCtasPerSm,
+      inFlight, longestFirst, zigzag, shortFirst, persistent, pingPong,
+      inRegisters, biasInProduct, strided, splitKV, packGQA, reuseQ,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -189,6 +190,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
           << ", head_swizzle = " << getHeadSwizzle();
   if (getHeadSwizzleKeys())
     printer << ", head_swizzle_keys = " << getHeadSwizzleKeys();
+  if (getHeadSwizzleLeastKeys())
+    printer << ", head_swizzle_least_keys = " << getHeadSwizzleLeastKeys();
   if (getCaptureStages())
     printer << ", capture_stages = " << getCaptureStages();
   if (getMinCtasPerSm() != 1)
@@ -243,9 +246,10 @@ static bool isStageCount(int64_t stages) {
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headSwizzle,
-    int64_t headSwizzleKeys, int64_t captureStages, int64_t minCtasPerSm,
-    int64_t inFlight, bool longestFirst, bool zigzag, bool, bool persistent,
-    bool, bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
+    int64_t headSwizzleKeys, int64_t headSwizzleLeastKeys,
+    int64_t captureStages, int64_t minCtasPerSm, int64_t inFlight,
+    bool longestFirst, bool zigzag, bool, bool persistent, bool,
+    bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
     bool reuseQ, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
@@ -268,9 +272,12 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (headSwizzle < 1)
     return emitError() << "expects head_swizzle to be positive, but got "
                        << headSwizzle;
-  if (headSwizzleKeys < 0 || headSwizzleKeys > kMaxPosition)
-    return emitError() << "expects head_swizzle_keys to be from 0 to "
-                       << kMaxPosition << ", but got " << headSwizzleKeys;
+  for (auto [name, keys] :
+       {std::pair<StringRef, int64_t>("head_swizzle_keys", headSwizzleKeys),
+        {"head_swizzle_least_keys", headSwizzleLeastKeys}})
+    if (keys < 0 || keys > kMaxPosition)
+      return emitError() << "expects " << name << " to be from 0 to "
+                         << kMaxPosition << ", but got " << keys;
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;

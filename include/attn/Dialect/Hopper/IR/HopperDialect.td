@@ -59,6 +59,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       tiles of several heads run first. CTAs that run at a time read the same keys less often, then, and at one time.
     * `head_swizzle_keys`: fewer heads take turns if they had together more than so many keys, or of gradients, whose work
       tiles are keys, so many queries, those of all heads that share the keys; 0 (not written) for any number.
+    * `head_swizzle_least_keys`: more heads take turns, as long as they have together no more than so many keys, or queries; 0 (not written) for no more.
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `in_flight`: so many products of a warpgroup are under way at a time at most, from 1 to 8, or 0 (not written) for as many as are started before a result is needed.
@@ -100,7 +101,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
-      "int64_t":$registers, "int64_t":$headSwizzle, "int64_t":$headSwizzleKeys,
+      "int64_t":$registers, "int64_t":$headSwizzle, "int64_t":$headSwizzleKeys, "int64_t":$headSwizzleLeastKeys,
       "int64_t":$captureStages, "int64_t":$minCtasPerSm, "int64_t":$inFlight, "bool":$longestFirst,
       "bool":$zigzag, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,

@@ -122,9 +122,10 @@ def Hopper_StoreOp : Hopper_Op<"store", [Hopper_FragmentOpInterface, MemoryEffec
     `map[batch, head + m mod P, row + m / P, c] = vector[c, m]`, by way of the tile `staging`,
     64 rows that belong to this consumer. With a column, which is a multiple of 64, columns are those from there on. The copy is asynchronous; `hopper.drain`, the next store, and the end of the
     kernel wait for it. A tile with fewer columns, in multiples of 64, is used for one part after the other; for a strided map it has all.
+    `fresh` says that nothing has been copied from the tile yet, so that the store need not wait for those before it.
 
     ```mlir
-    hopper.store %v, %st, %map[%b, %h, %r]
+    hopper.store %v, %st, %map[%b, %h, %r] fresh
         : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
     hopper.store %v, %st, %map[%b, %h, %r] column %c
         : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
@@ -134,9 +135,9 @@ def Hopper_StoreOp : Hopper_Op<"store", [Hopper_FragmentOpInterface, MemoryEffec
   }];
   let arguments = (ins Hopper_FragmentOf<[BF16, F16]>:$vector, Hopper_TileType:$staging,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
-      Optional<Index>:$column);
+      Optional<Index>:$column, UnitAttr:$fresh);
   let assemblyFormat = [{
-    $vector `,` $staging `,` $map `[` $batch `,` $head `,` $row `]` (`column` $column^)? attr-dict
+    $vector `,` $staging `,` $map `[` $batch `,` $head `,` $row `]` (`column` $column^)? (`fresh` $fresh^)? attr-dict
     `:` type($vector) `,` type($staging) `,` type($map)
   }];
   let hasVerifier = 1;
