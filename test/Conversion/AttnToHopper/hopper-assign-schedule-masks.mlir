@@ -281,3 +281,36 @@ func.func @chunks_and_dilated(%q: !t, %n: index, %m: index) -> !t {
       }
   return %s : !t
 }
+
+// -----
+
+// A table of pairs, of documents and of blocks: small tiles, in the order of the
+// grid, and with 128 columns large ones for blocks.
+
+!t = tensor<1x1x?x64xbf16>
+!w = tensor<1x1x?x128xbf16>
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}}head_swizzle = 16, min_ctas_per_sm = 3, persistent>
+func.func @pairs(%q: !t, %of: tensor<?xindex>, %sees: tensor<?x?xi1>) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%of, %sees : tensor<?xindex>, tensor<?x?xi1>) outs(%q : !t)
+      mask(%b, %h, %i, %j, %o, %s) {
+        %m = tensor.extract %o[%i] : tensor<?xindex>
+        %n = tensor.extract %o[%j] : tensor<?xindex>
+        %p = tensor.extract %s[%m, %n] : tensor<?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r : !t
+}
+
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}}head_swizzle = 16, persistent, ping_pong, q_in_registers>
+func.func @blocks(%q: !w, %size: index, %sees: tensor<?x?xi1>) -> !w {
+  %r = attn.attention ins(%q, %q, %q : !w, !w, !w) captures(%size, %sees : index, tensor<?x?xi1>) outs(%q : !w)
+      mask(%b, %h, %i, %j, %z, %s) {
+        %m = arith.divsi %i, %z : index
+        %n = arith.divsi %j, %z : index
+        %p = tensor.extract %s[%m, %n] : tensor<?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r : !w
+}

@@ -65,6 +65,22 @@ BY_HAND = {
         %y = arith.addf %s, %z : f32""",
     ),
 }
+# Masks that read an element for each pair: of documents, and of blocks whose size is a
+# number of the call.
+PAIRS = {
+    "documents": (
+        (("of", "tensor<?xindex>"), ("sees", "tensor<?x?xi1>")),
+        """%m = tensor.extract %of[%i] : tensor<?xindex>
+        %n = tensor.extract %of[%j] : tensor<?xindex>
+        %p = tensor.extract %sees[%m, %n] : tensor<?x?xi1>""",
+    ),
+    "blocks": (
+        (("size", "index"), ("sees", "tensor<?x?xi1>")),
+        """%m = arith.divsi %i, %size : index
+        %n = arith.divsi %j, %size : index
+        %p = tensor.extract %sees[%m, %n] : tensor<?x?xi1>""",
+    ),
+}
 # Columns of keys and of values and heads for each of keys, as multi-head latent
 # attention has them,
 # and for its decoding, whose heads share keys, and wide ones.
@@ -106,6 +122,8 @@ def get_programs(examples):
         ):
             text = variants.text(make_case("none", "full"), (inputs,), score, mask)
             yield "auto", text
+        for inputs, mask in PAIRS.values():
+            yield "auto", variants.text(make_case("none", "full"), inputs, "", mask)
         # Blocks that are no multiple of 64.
         form = sparsity._bits(32)
         text = variants.text(
