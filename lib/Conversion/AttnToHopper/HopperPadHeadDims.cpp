@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EmptyTensors.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
@@ -41,25 +42,12 @@ getPaddedSizes(OpBuilder &builder, ArrayRef<OpFoldResult> sizes, unsigned dim) {
   return padded;
 }
 
-/// Whether a tensor is known to have no element.
-static bool isEmpty(Value tensor) {
-  return llvm::is_contained(cast<RankedTensorType>(tensor.getType()).getShape(),
-                            0);
-}
-
 /// A tensor with columns of zeros behind its own.
 static Value pad(OpBuilder &builder, Location loc, Value tensor, unsigned dim) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
   Type element = getElementTypeOrSelf(tensor.getType());
-  SmallVector<int64_t> shape;
-  SmallVector<Value> extents;
-  dispatchIndexOpFoldResults(getPaddedSizes(builder, sizes, dim), extents,
-                             shape);
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-  Value zeros = tensor::SplatOp::create(
-      builder, loc, zero, RankedTensorType::get(shape, element), extents);
-  // Upstream has no slices of what is known to be nothing.
+  Value zeros =
+      createZeros(builder, loc, getPaddedSizes(builder, sizes, dim), element);
   if (isEmpty(tensor))
     return zeros;
   SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
@@ -126,7 +114,8 @@ static void padHeadDims(RewriterBase &rewriter, OpTy op) {
         getElementTypeOrSelf(whole.getType())));
     result.setType(out.get().getType());
     if (isEmpty(whole)) {
-      results.push_back(whole);
+      results.push_back(createZeros(rewriter, loc, sizes,
+                                    getElementTypeOrSelf(whole.getType())));
       continue;
     }
     rewriter.setInsertionPointAfter(padded);

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EmptyTensors.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
@@ -66,9 +67,17 @@ static void splitValues(RewriterBase &rewriter, AttentionOp op) {
     int64_t own = std::min(size, columns - first);
     auto part = cast<AttentionOp>(rewriter.clone(*op));
     rewriter.setInsertionPoint(part);
-    part.getValueMutable().set(tensor::ExtractSliceOp::create(
-        rewriter, loc, op.getValue(), getOffsets(valueColumns, first),
-        getSizes(op.getValue(), valueColumns, own), ones));
+    SmallVector<OpFoldResult> ofValues =
+        getSizes(op.getValue(), valueColumns, own);
+    Value values;
+    if (isEmpty(op.getValue()))
+      values = createZeros(rewriter, loc, ofValues,
+                           getElementTypeOrSelf(op.getValue().getType()));
+    else
+      values = tensor::ExtractSliceOp::create(rewriter, loc, op.getValue(),
+                                              getOffsets(valueColumns, first),
+                                              ofValues, ones);
+    part.getValueMutable().set(values);
     SmallVector<OpFoldResult> sizes =
         getSizes(op.getOuts()[0], outColumns, own);
     part.getOutsMutable()[0].set(tensor::EmptyOp::create(
@@ -76,13 +85,18 @@ static void splitValues(RewriterBase &rewriter, AttentionOp op) {
     Value result = part->getResult(0);
     result.setType(part.getOuts()[0].getType());
     rewriter.setInsertionPointAfter(part);
-    whole = tensor::InsertSliceOp::create(rewriter, loc, result, whole,
-                                          getOffsets(outColumns, first), sizes,
-                                          ones);
+    if (!isEmpty(whole))
+      whole = tensor::InsertSliceOp::create(rewriter, loc, result, whole,
+                                            getOffsets(outColumns, first),
+                                            sizes, ones);
     // All parts have the same log-sum-exp.
     if (results.empty())
       llvm::append_range(results, part->getResults());
   }
+  if (isEmpty(whole))
+    whole =
+        createZeros(rewriter, loc, tensor::getMixedSizes(rewriter, loc, whole),
+                    getElementTypeOrSelf(whole.getType()));
   results.front() = whole;
   rewriter.replaceOp(op, results);
 }

@@ -50,3 +50,29 @@ func.func @alone(%f: !f, %n: !n, %w: !w, %t: !t, %rows: tensor<17xi32>, %columns
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>) outs(%t : !t)
   return %0, %1, %2, %3 : !f, !n, !w, !t
 }
+
+// -----
+
+// Of values that are known to be none parts are zeros, and so is a result; other
+// results are rows without keys.
+
+// CHECK-LABEL: func.func @no_keys(
+// CHECK-NOT: tensor.extract_slice
+// CHECK: %[[V:.*]] = tensor.splat %{{.*}} : tensor<1x2x0x160xbf16>
+// CHECK: attn.attention
+// CHECK-NEXT: ins(%{{.*}}, %{{.*}}, %[[V]] :
+// CHECK: tensor.insert_slice
+// CHECK-LABEL: func.func @no_queries(
+// CHECK-NOT: tensor.insert_slice
+// CHECK: %[[NONE:.*]] = tensor.splat %{{.*}} : tensor<1x2x0x320xbf16>
+// CHECK-NEXT: return %[[NONE]]
+!t = tensor<1x2x?x320xbf16>
+!none = tensor<1x2x0x320xbf16>
+func.func @no_keys(%q: !t, %k: !none) -> !t {
+  %o = attn.attention ins(%q, %k, %k : !t, !none, !none) outs(%q : !t)
+  return %o : !t
+}
+func.func @no_queries(%q: !none, %k: !t) -> !none {
+  %o = attn.attention ins(%q, %k, %k : !none, !t, !t) outs(%q : !none)
+  return %o : !none
+}

@@ -35,3 +35,26 @@ func.func @queries(%q: !q, %k: !k, %v: !k, %heads: tensor<2xf32>) -> !q {
       }
   return %o : !q
 }
+
+// Head dimensions that are padded, and in parts: what has no element is a launch
+// that writes none.
+
+// RUN: %python %S/Inputs/run_kernel.py %s --launches --entry=padded --grad=q,k,v --arg=q=randn:1x2x0x60 --arg=k=randn:1x2x5x60 --arg=v=randn:1x2x5x60 | FileCheck %s --check-prefix=WIDE
+// RUN: %python %S/Inputs/run_kernel.py %s --launches --entry=wide --arg=q=randn:1x2x3x300 --arg=k=randn:1x2x0x300 | FileCheck %s --check-prefix=WIDE
+// WIDE: max error
+
+!p = tensor<1x2x0x60xbf16>
+!pk = tensor<1x2x5x60xbf16>
+func.func @padded(%q: !p {attn.name = "q"}, %k: !pk {attn.name = "k"}, %v: !pk {attn.name = "v"}) -> !p {
+  %init = tensor.empty() : !p
+  %o = attn.attention ins(%q, %k, %v : !p, !pk, !pk) outs(%init : !p)
+  return %o : !p
+}
+
+!w = tensor<1x2x3x300xbf16>
+!wk = tensor<1x2x0x300xbf16>
+func.func @wide(%q: !w {attn.name = "q"}, %k: !wk {attn.name = "k"}) -> !w {
+  %init = tensor.empty() : !w
+  %o = attn.attention ins(%q, %k, %k : !w, !wk, !wk) outs(%init : !w)
+  return %o : !w
+}
