@@ -21,7 +21,14 @@
 
 // Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block.
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
-// CHECK: scf.for %{{.*}} = %c0 to %[[TILE]] step
+// Up to 16 work tiles come from the last one on, so that places are counted, and tiles are those at a place.
+// CHECK: %[[SHORT:.*]] = arith.cmpi ule, %{{.*}}, %c16 : index
+// CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[TILE]]
+// CHECK: %[[PLACE:.*]] = arith.select %[[SHORT]], %[[BACK]], %[[TILE]]
+// CHECK: scf.for %[[OTHER:.*]] = %c0 to %[[PLACE]] step
+// CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[OTHER]]
+// CHECK: arith.select %[[SHORT]], %[[BACK]], %[[OTHER]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[OTHER]], %c1
 // CHECK: arith.maxsi %{{.*}} : i32
 
 // Two heads of queries share a head of keys: blocks of both are one loop, the
@@ -55,7 +62,9 @@
 // CHECK: attn.step @red
 // CHECK: %[[AFTER:.*]] = tensor.extract %[[BEFORE]]
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[AFTER]]
-// CHECK: attn.accumulate ordered %{{.*}} into %[[SUMS]]{{.*}} after %[[INDEX]] as %{{.*}} in %[[COUNTERS]]
+// CHECK: %[[PLACE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[OWN]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[PLACE]], %c1
+// CHECK: attn.accumulate ordered %{{.*}} into %[[SUMS]]{{.*}} after %[[INDEX]] as %[[NUMBER]] in %[[COUNTERS]]
 // CHECK: attn.step @dk
 // CHECK: mapping = [#attn.worker<0>
 

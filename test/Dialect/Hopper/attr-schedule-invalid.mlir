@@ -140,6 +140,21 @@
 
 // -----
 
+// expected-error@+1 {{expects longest_first_rows to be from 0 to 1073741824, but got -1}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first_rows = -1>
+
+// -----
+
+// expected-error@+1 {{expects longest_first_rows to be without zigzag}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first_rows = 1024, zigzag>
+
+// -----
+
+// expected-error@+1 {{expects longest_first_rows to be without longest_first}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first_rows = 1024, longest_first>
+
+// -----
+
 // expected-error@+1 {{expects a strided schedule to be without persistent}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, strided>
 

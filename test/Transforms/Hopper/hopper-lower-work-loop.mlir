@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-lower-work-loop)))' | FileCheck %s
 
 #persistent = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 4, longest_first, persistent>
+#short = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, longest_first_rows = 1024>
 #single = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 
 gpu.module @m {
@@ -111,6 +112,33 @@ gpu.module @m {
         %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
         hopper.store_rows %v, %out[%b, %h, %first] dim 2 end %end : vector<1x64xf32>, memref<?x?x?xf32>
+      }
+    }
+    gpu.return
+  }
+
+  // Up to 8 tiles, those of 1024 rows, come from the last one on.
+
+  // CHECK-LABEL: gpu.func @short
+  // CHECK: partition @load
+  // CHECK: %[[TILES:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[TILE:.*]] = arith.remui
+  // CHECK: %[[IS_SHORT:.*]] = arith.cmpi sle, %{{.*}}, %c8_i32
+  // CHECK: %[[FROM_END:.*]] = arith.subi %{{.*}}, %[[TILE]]
+  // CHECK: %[[OWN:.*]] = arith.select %[[IS_SHORT]], %[[FROM_END]], %[[TILE]]
+  // CHECK: hopper.position %[[OWN]]
+  gpu.func @short(%map: !hopper.map<64x64xbf16>, %n: index)
+      kernel attributes {hopper.schedule = #short} {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        hopper.put %ch[%number], %map[%b, %h, %t] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @compute replicas(1) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
       }
     }
     gpu.return

@@ -63,10 +63,10 @@ int64_t hopper::ScheduleAttr::getPartitionRows() const {
 /// Each consumer has rows of its own.
 int64_t hopper::ScheduleAttr::getRowAlignment() const { return kWarpgroupRows; }
 
-std::optional<bool> hopper::ScheduleAttr::startsWithLastTile() const {
+std::optional<int64_t> hopper::ScheduleAttr::getMostTilesFromEnd() const {
   if (getZigzag())
     return std::nullopt;
-  return getLongestFirst();
+  return getLongestFirst() ? kMaxPosition : getLongestFirstRows() / getTileM();
 }
 
 /// What a warpgroup adds is contiguous then, without an exchange of registers.
@@ -79,8 +79,8 @@ hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headSwizzle = 1,
-          headSwizzleKeys = 0, headSwizzleLeastKeys = 0, captureStages = 0,
-          minCtasPerSm = 1, inFlight = 0;
+          headSwizzleKeys = 0, headSwizzleLeastKeys = 0, longestFirstRows = 0,
+          captureStages = 0, minCtasPerSm = 1, inFlight = 0;
   bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
        biasInProduct = false, strided = false, splitKV = false, packGQA = false,
@@ -137,6 +137,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"head_swizzle", &headSwizzle},
           {"head_swizzle_keys", &headSwizzleKeys},
           {"head_swizzle_least_keys", &headSwizzleLeastKeys},
+          {"longest_first_rows", &longestFirstRows},
           {"capture_stages", &captureStages},
           {"min_ctas_per_sm", &minCtasPerSm},
           {"in_flight", &inFlight}})
@@ -174,9 +175,9 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headSwizzle,
-      headSwizzleKeys, headSwizzleLeastKeys, captureStages, minCtasPerSm,
-      inFlight, longestFirst, zigzag, shortFirst, persistent, pingPong,
-      inRegisters, biasInProduct, strided, splitKV, packGQA, reuseQ,
+      headSwizzleKeys, headSwizzleLeastKeys, longestFirstRows, captureStages,
+      minCtasPerSm, inFlight, longestFirst, zigzag, shortFirst, persistent,
+      pingPong, inRegisters, biasInProduct, strided, splitKV, packGQA, reuseQ,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -192,6 +193,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", head_swizzle_keys = " << getHeadSwizzleKeys();
   if (getHeadSwizzleLeastKeys())
     printer << ", head_swizzle_least_keys = " << getHeadSwizzleLeastKeys();
+  if (getLongestFirstRows())
+    printer << ", longest_first_rows = " << getLongestFirstRows();
   if (getCaptureStages())
     printer << ", capture_stages = " << getCaptureStages();
   if (getMinCtasPerSm() != 1)
@@ -247,9 +250,9 @@ LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headSwizzle,
     int64_t headSwizzleKeys, int64_t headSwizzleLeastKeys,
-    int64_t captureStages, int64_t minCtasPerSm, int64_t inFlight,
-    bool longestFirst, bool zigzag, bool, bool persistent, bool,
-    bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
+    int64_t longestFirstRows, int64_t captureStages, int64_t minCtasPerSm,
+    int64_t inFlight, bool longestFirst, bool zigzag, bool, bool persistent,
+    bool, bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
     bool reuseQ, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
@@ -257,6 +260,9 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << " together with an order";
   if (longestFirst && zigzag)
     return emitError() << "expects longest_first or zigzag, not both";
+  if (longestFirstRows && (longestFirst || zigzag))
+    return emitError() << "expects longest_first_rows to be without "
+                       << (zigzag ? "zigzag" : "longest_first");
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
@@ -274,7 +280,8 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << headSwizzle;
   for (auto [name, keys] :
        {std::pair<StringRef, int64_t>("head_swizzle_keys", headSwizzleKeys),
-        {"head_swizzle_least_keys", headSwizzleLeastKeys}})
+        {"head_swizzle_least_keys", headSwizzleLeastKeys},
+        {"longest_first_rows", longestFirstRows}})
     if (keys < 0 || keys > kMaxPosition)
       return emitError() << "expects " << name << " to be from 0 to "
                          << kMaxPosition << ", but got " << keys;

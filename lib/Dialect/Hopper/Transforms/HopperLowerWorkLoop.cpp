@@ -94,6 +94,9 @@ WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
   auto fromEnd = [&](Value number) { return b.sub(b.sub(grid[2], 1), number); };
   if (schedule.getLongestFirst())
     tile = fromEnd(tile);
+  else if (int64_t most = schedule.getMostTilesFromEnd().value_or(0))
+    tile = b.select(b.cmp(arith::CmpIPredicate::sle, grid[2], most),
+                    fromEnd(tile), tile);
   if (schedule.getZigzag()) {
     Value half = b.divU(tile, 2), isEven = b.eq(b.remU(tile, 2), 0);
     tile = b.select(isEven, fromEnd(half), half);

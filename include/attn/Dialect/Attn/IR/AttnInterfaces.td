@@ -94,9 +94,9 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{What the first row of each tile is a multiple of, and of each part of a tile that
       a partition computes by itself.}],
       "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>,
-    InterfaceMethod<[{Whether the work tiles of a head are started from the last one on, or from
-      the first one on; none where neither is so.}],
-      "std::optional<bool>", "startsWithLastTile", (ins), [{}], [{ return std::nullopt; }]>,
+    InterfaceMethod<[{The work tiles of a head are started from the last one on where there are at most so
+      many of them, or else from the first one on; none where neither is so.}],
+      "std::optional<int64_t>", "getMostTilesFromEnd", (ins), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<[{The layout of a buffer of this shape that work tiles add sums to, of whose dimension `m`
       each partition of a worker has as many elements as it has rows, and all of `n`; null for rows.}],
       "::mlir::MemRefLayoutAttrInterface", "getSumLayout",

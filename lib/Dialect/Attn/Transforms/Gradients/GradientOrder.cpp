@@ -54,58 +54,86 @@ static FailureOr<Value> emitMeets(OpBuilder &builder, AttentionGradOp op,
   return arith::AndIOp::create(builder, loc, isBehind, isBefore).getResult();
 }
 
-/// The number of the nearest work tile before `tile` that meets a block, or 0.
+/// How many work tiles a head of keys has.
+static Value emitNumTiles(OpBuilder &builder, AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
+                                        attention.getLayout(1).s);
+  return arith::CeilDivUIOp::create(
+      builder, loc, numKeys,
+      createIndex(builder, loc, op.getScheduleAttr().getTileM()));
+}
+
+/// The place of a work tile among those of its head as they are started, or
+/// what work tile is at a place.
+static Value emitPlace(OpBuilder &builder, AttentionGradOp op,
+                       int64_t mostFromEnd, Value tile) {
+  if (mostFromEnd == 0)
+    return tile;
+  Location loc = op.getLoc();
+  Value numTiles = emitNumTiles(builder, op);
+  Value isFromEnd =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, numTiles,
+                            createIndex(builder, loc, mostFromEnd));
+  Value last = arith::SubIOp::create(builder, loc, numTiles,
+                                     createIndex(builder, loc, 1));
+  Value fromEnd = arith::SubIOp::create(builder, loc, last, tile);
+  return arith::SelectOp::create(builder, loc, isFromEnd, fromEnd, tile);
+}
+
+/// The number of the nearest work tile before `ids[3]` that meets a block, or
+/// 0.
 static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
-                                   bool startsWithLast, const QueryLists *lists,
-                                   ArrayRef<Value> limits, ValueRange ids,
-                                   Value numTiles) {
+                                   int64_t mostFromEnd, const QueryLists *lists,
+                                   ArrayRef<Value> limits, ValueRange ids) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) { return createIndex(builder, loc, value); };
   auto toInt = [&](Value number) -> Value {
     return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
                                       number);
   };
-  Value tile = ids[3], one = index(1);
-  // The number of none: behind all others, or in front of them.
-  Value none = startsWithLast
-                   ? toInt(arith::AddIOp::create(builder, loc, numTiles, one))
-                   : toInt(index(0));
-  Value first = startsWithLast
-                    ? arith::AddIOp::create(builder, loc, tile, one).getResult()
-                    : index(0);
-  Value last = startsWithLast ? numTiles : tile;
+  auto toIndex = [&](Value number) -> Value {
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      number);
+  };
+  auto getPlace = [&](Value tile) {
+    return emitPlace(builder, op, mostFromEnd, tile);
+  };
+  Value one = index(1), none = toInt(index(0));
+  Value first = index(0), last = getPlace(ids[3]);
   if (!limits.empty()) {
-    auto read = [&](Value table) -> Value {
-      return tensor::ExtractOp::create(builder, loc, table, ids.take_front(3));
-    };
-    std::tie(first, last) = emitBetween(builder, loc, first, last,
-                                        read(limits[0]), read(limits[1]));
+    // From the end, the last work tile comes before the first one.
+    Value ends[2];
+    for (auto [end, table] : llvm::zip_equal(ends, limits)) {
+      Value tile =
+          tensor::ExtractOp::create(builder, loc, table, ids.take_front(3));
+      end = mostFromEnd ? toInt(getPlace(toIndex(tile))) : tile;
+    }
+    if (mostFromEnd) {
+      Value least = arith::MinSIOp::create(builder, loc, ends[0], ends[1]);
+      ends[1] = arith::MaxSIOp::create(builder, loc, ends[0], ends[1]);
+      ends[0] = least;
+    }
+    std::tie(first, last) =
+        emitBetween(builder, loc, first, last, ends[0], ends[1]);
   }
   auto loop = scf::ForOp::create(builder, loc, first, last, one, none);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
+    Value place = loop.getInductionVar();
     FailureOr<Value> meets =
-        emitMeets(builder, op, lists, ids, loop.getInductionVar());
+        emitMeets(builder, op, lists, ids, getPlace(place));
     if (failed(meets))
       return failure();
-    Value number =
-        toInt(arith::AddIOp::create(builder, loc, loop.getInductionVar(), one));
+    Value number = toInt(arith::AddIOp::create(builder, loc, place, one));
     number = arith::SelectOp::create(builder, loc, *meets, number, none);
-    Value carried = loop.getRegionIterArg(0);
     Value nearest =
-        startsWithLast
-            ? arith::MinSIOp::create(builder, loc, carried, number).getResult()
-            : arith::MaxSIOp::create(builder, loc, carried, number).getResult();
+        arith::MaxSIOp::create(builder, loc, loop.getRegionIterArg(0), number);
     scf::YieldOp::create(builder, loc, nearest);
   }
-  Value found = loop.getResult(0);
-  if (!startsWithLast)
-    return found;
-  Value isNone = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                       found, none);
-  return arith::SelectOp::create(builder, loc, isNone, toInt(index(0)), found)
-      .getResult();
+  return loop.getResult(0);
 }
 
 FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
@@ -115,13 +143,13 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
   Location loc = op.getLoc();
   ScheduleAttrInterface schedule = op.getScheduleAttr();
   AddingOrder order;
-  std::optional<bool> startsWithLast = schedule.startsWithLastTile();
-  if (!startsWithLast)
+  std::optional<int64_t> mostFromEnd = schedule.getMostTilesFromEnd();
+  if (!mostFromEnd)
     return op.emitError("expects a schedule that starts work tiles in the "
                         "order of their keys, so that sums are the same each "
                         "time, but got ")
            << schedule << "; leave zigzag out, or add nondeterministic";
-  order.startsWithLast = *startsWithLast;
+  order.mostFromEnd = *mostFromEnd;
   if ((!isBounded && !lists) || op.getMask().empty())
     return order;
   if (lists) {
@@ -150,8 +178,7 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
     return failure();
   FailureOr<Value> table =
       emitTableOf(rewriter, op, sizes, [&](ValueRange ids) {
-        return emitSearch(rewriter, op, order.startsWithLast, lists, *limits,
-                          ids, numTiles);
+        return emitSearch(rewriter, op, order.mostFromEnd, lists, *limits, ids);
       });
   if (failed(table))
     return failure();
@@ -172,20 +199,14 @@ Value mlir::attn::emitTileBefore(OpBuilder &builder, AttentionGradOp op,
     return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                       number);
   }
-  // Numbers are one more than those of tiles.
-  if (!order.startsWithLast)
-    return tile;
-  AttentionLikeOpInterface attention = op;
-  Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
-                                        attention.getLayout(1).s);
-  Value numTiles = arith::CeilDivUIOp::create(
-      builder, loc, numKeys,
-      createIndex(builder, loc, op.getScheduleAttr().getTileM()));
-  Value next =
-      arith::AddIOp::create(builder, loc, tile, createIndex(builder, loc, 1));
-  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                       next, numTiles);
-  Value number =
-      arith::AddIOp::create(builder, loc, next, createIndex(builder, loc, 1));
-  return arith::SelectOp::create(builder, loc, isLast, zero, number);
+  // Those of places count from 1 on.
+  return emitPlace(builder, op, order.mostFromEnd, tile);
+}
+
+Value mlir::attn::emitTileNumber(OpBuilder &builder, AttentionGradOp op,
+                                 const AddingOrder &order, Value tile) {
+  Location loc = op.getLoc();
+  Value place = emitPlace(builder, op, order.mostFromEnd, tile);
+  return arith::AddIOp::create(builder, loc, place,
+                               createIndex(builder, loc, 1));
 }

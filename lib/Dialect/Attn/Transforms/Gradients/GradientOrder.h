@@ -18,9 +18,11 @@ namespace mlir::attn {
 /// Whether the mask is the same for all batches and heads.
 bool isMaskOfAllHeads(AttentionGradOp op);
 
-/// The order of the work tiles of a head of keys, by their numbers from 1 on.
+/// The order of the work tiles of a head of keys, by their numbers from 1 on,
+/// in which they are started: from the last one on, where there are at most so
+/// many, or from the first one on.
 struct AddingOrder {
-  bool startsWithLast = false;
+  int64_t mostFromEnd = 0;
   /// For (batch of keys, head, block of queries, work tile), the number of the
   /// work tile that adds to this block before that one, or 0; null where all of
   /// them add to all blocks.
@@ -34,6 +36,10 @@ struct AddingOrder {
 FailureOr<AddingOrder> emitAddingOrder(RewriterBase &rewriter,
                                        AttentionGradOp op, bool isBounded,
                                        const QueryLists *lists);
+
+/// The number of a work tile.
+Value emitTileNumber(OpBuilder &builder, AttentionGradOp op,
+                     const AddingOrder &order, Value tile);
 
 /// The number of the work tile that adds before `tile`, or 0. `batch` is that
 /// of its keys.

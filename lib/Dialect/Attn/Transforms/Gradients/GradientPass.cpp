@@ -172,8 +172,7 @@ void GradientLoop::emitSums(Value dx) {
     if (shared->counters) {
       after = emitTileBefore(builder, op, shared->order, own.batch, otherHead,
                              otherTile, ownTile);
-      number = arith::AddIOp::create(builder, loc, ownTile,
-                                     createIndex(builder, loc, 1));
+      number = emitTileNumber(builder, op, shared->order, ownTile);
     }
     AccumulateOp::create(
         builder, loc, Type(),
