@@ -158,7 +158,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
 }
 
 /// Straight-line strength reduction takes 14 of 17 s for a function of 24,000
-/// instructions, whose code is the same without it, and 0.1 s for one of 6,000
+/// instructions, whose code is the same without it, and 0.3 s for one of 6,000
 /// (LLVM 22 asks each time whether an expression may be poison).
 static constexpr unsigned kMostReducedInstructions = 12000;
 

@@ -120,33 +120,24 @@ int64_t Outliner::getStagedColumns(const TileAccess &result) {
              : std::min(result.columns, hopper::kChunkColumns);
 }
 
-/// Whether a tile of the work tile is read by no other partition, and each of
-/// its rows by the warpgroup alone that has the row.
-static bool isReadByOwn(Value tile,
-                        function_ref<bool(StepOp step)> isInPartition) {
-  OperandUses uses = getOperandUses(tile);
-  return !uses.isOwn && !uses.isAcross &&
-         llvm::all_of(tile.getUsers(), [&](Operation *user) {
-           auto step = user->getParentOfType<StepOp>();
-           return step && isInPartition(step);
-         });
-}
-
-/// A tile of the work tile that is free behind the loop, as far as a warpgroup
-/// has its rows, and that no result has been staged in; or null.
+/// A tile of the work tile that is free behind the loop, as no other partition
+/// reads it, and each of its rows the warpgroup alone that has the row, and
+/// that no result has been staged in; or null.
 Value Outliner::findReadTile(const TileAccess &result,
                              const StagingTiles &staging) {
   if (isAttention() || schedule.getPersistent())
     return {};
-  auto isInPartition = [&](StepOp step) {
-    return getPartition(step.getStepName()) == staging.partition;
+  auto isRead = [&](Operation *user) {
+    auto step = user->getParentOfType<StepOp>();
+    return step && getPartition(step.getStepName()) == staging.partition;
   };
   auto fits = [&](Value value, Value tile) {
     auto type = cast<hopper::TileType>(tile.getType());
+    OperandUses uses = getOperandUses(value);
     return type.getColumns() == result.columns &&
            type.getElementType() == result.elementType &&
-           !llvm::is_contained(staging.used, tile) &&
-           isReadByOwn(value, isInPartition);
+           !llvm::is_contained(staging.used, tile) && !uses.isOwn &&
+           !uses.isAcross && llvm::all_of(value.getUsers(), isRead);
   };
   if (fits(queries, queryTile))
     return queryTile;
@@ -163,22 +154,16 @@ Value Outliner::takeStaging(const TileAccess &result, StagingTiles &staging) {
   if (Value tile = findReadTile(result, staging))
     return tile;
   int64_t columns = getStagedColumns(result);
-  auto type = cast<hopper::TileType>(queryTile.getType());
-  if (columns == 0 && type.getColumns() == result.columns &&
-      type.getElementType() == result.elementType &&
+  auto ofQueries = cast<hopper::TileType>(queryTile.getType());
+  if (columns == 0 && ofQueries.getColumns() == result.columns &&
+      ofQueries.getElementType() == result.elementType &&
       getQueryPartition() == getResultPartition())
     return queryTile;
-  if (columns == 0)
-    columns = result.columns;
-  auto isSame = [&](hopper::TileType own) {
-    return own.getElementType() == result.elementType &&
-           own.getColumns() == columns;
-  };
-  if (isAttention() || !staging.own ||
-      !isSame(cast<hopper::TileType>(staging.own.getType())))
-    staging.own = createAtStart<hopper::CreateTileOp>(hopper::TileType::get(
-        builder.getContext(), schedule.getTileM(), columns, result.elementType,
-        schedule.getTileM()));
+  auto type = hopper::TileType::get(builder.getContext(), schedule.getTileM(),
+                                    columns ? columns : result.columns,
+                                    result.elementType, schedule.getTileM());
+  if (!staging.own || staging.own.getType() != type)
+    staging.own = createAtStart<hopper::CreateTileOp>(type);
   return staging.own;
 }
 

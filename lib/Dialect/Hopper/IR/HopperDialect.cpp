@@ -278,13 +278,13 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (headSwizzle < 1)
     return emitError() << "expects head_swizzle to be positive, but got "
                        << headSwizzle;
-  for (auto [name, keys] :
+  for (auto [name, count] :
        {std::pair<StringRef, int64_t>("head_swizzle_keys", headSwizzleKeys),
         {"head_swizzle_least_keys", headSwizzleLeastKeys},
         {"longest_first_rows", longestFirstRows}})
-    if (keys < 0 || keys > kMaxPosition)
+    if (count < 0 || count > kMaxPosition)
       return emitError() << "expects " << name << " to be from 0 to "
-                         << kMaxPosition << ", but got " << keys;
+                         << kMaxPosition << ", but got " << count;
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;

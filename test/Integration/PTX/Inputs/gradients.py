@@ -357,6 +357,8 @@ def _check_visits(kernel, program, variant, arrays):
     """That each work tile of keys has loaded the Q blocks it needs, once each, or
     each one of queries the KV blocks. Gives how many were loaded, and how many of them
     are not needed: none of a persistent kernel, whose CTAs have several work tiles."""
+    if program.schedule("persistent"):
+        return 0, 0
     over_keys = "load_k" in program.kernel["schedule"]
     (batches, heads, queries), keys = arrays["q"].shape[:3], arrays["k"].shape
     b, h, i, j = numpy.indices((batches, heads, queries, keys[2]), sparse=True)
@@ -372,8 +374,6 @@ def _check_visits(kernel, program, variant, arrays):
     works = {}
     for number, at in kernel.loads("q" if over_keys else "k"):
         works.setdefault(number, set()).add((*at[:2], at[2] // own * own))
-    if program.schedule("persistent"):
-        return 0, 0
     if any(len(work) != 1 for work in works.values()):
         raise ptx.PtxError(f"expects a work tile of each CTA, but got {works}")
     blocks = kernel.loads("k" if over_keys else "q")

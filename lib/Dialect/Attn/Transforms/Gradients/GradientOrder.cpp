@@ -189,18 +189,17 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
 Value mlir::attn::emitTileBefore(OpBuilder &builder, AttentionGradOp op,
                                  const AddingOrder &order, Value batch,
                                  Value head, Value block, Value tile) {
+  // Numbers are one more than places.
+  if (!order.table)
+    return emitPlace(builder, op, order.mostFromEnd, tile);
   Location loc = op.getLoc();
   Value zero = createIndex(builder, loc, 0);
-  if (order.table) {
-    Value number = tensor::ExtractOp::create(
-        builder, loc, order.table,
-        ValueRange{order.ofBatch ? batch : zero, order.ofHead ? head : zero,
-                   block, tile});
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      number);
-  }
-  // Those of places count from 1 on.
-  return emitPlace(builder, op, order.mostFromEnd, tile);
+  Value number = tensor::ExtractOp::create(
+      builder, loc, order.table,
+      ValueRange{order.ofBatch ? batch : zero, order.ofHead ? head : zero,
+                 block, tile});
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    number);
 }
 
 Value mlir::attn::emitTileNumber(OpBuilder &builder, AttentionGradOp op,
