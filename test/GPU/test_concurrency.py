@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+import attn
 import cases
 import running
 
@@ -134,3 +135,20 @@ def test_first_run_in_a_capture(backend, seed):
     graph.replay()
     torch.cuda.synchronize()
     assert inputs.explain(results, inputs.reference()) is None
+
+
+def test_kernels_that_go_in_a_capture(backend, seed):
+    """A garbage collector may drop a kernel at any time."""
+    torch = backend.x
+    kernel, inputs, expected = _prepare(backend, "causal", seed)
+    # attn.compile keeps what it returns.
+    other = attn.load(kernel.save())
+    inputs.run(other)
+    results = inputs.poisoned_results()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        del other
+        kernel(*inputs.arguments(inputs.tensors), out=tuple(inputs.arguments(results)))
+    graph.replay()
+    torch.cuda.synchronize()
+    _assert_same(backend, expected, results)

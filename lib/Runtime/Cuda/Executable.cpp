@@ -14,18 +14,19 @@ Executable::Impl::~Impl() {
   while (loaded) {
     const Driver &driver = loaded->device.getDriver();
     ContextScope scope(driver, loaded->device.getContext());
-    // What the caller has launched may still run. If waiting is impossible,
-    // because work is being captured or the process ends, the code stays.
-    bool isIdle = false;
-    if (llvm::Error error = scope.takeError())
+    // Whoever drops a kernel, as a garbage collector may at any time, need not
+    // know that a stream is being captured. Waiting for the context would end
+    // the capture; unloading waits for what runs by itself. If there is no
+    // context any more, the code went with it.
+    RelaxedCapture relaxed(driver);
+    if (llvm::Error error = scope.takeError()) {
       llvm::consumeError(std::move(error));
-    else
-      isIdle = driver.cuCtxSynchronize() == kSuccess;
-    for (LoadedVariant &variant : loaded->variants)
-      if (variant.isReady && isIdle)
-        (void)driver.cuModuleUnload(variant.module);
-    if (isIdle)
+    } else {
+      for (LoadedVariant &variant : loaded->variants)
+        if (variant.isReady)
+          (void)driver.cuModuleUnload(variant.module);
       loaded->checker.unload(driver);
+    }
     delete std::exchange(loaded, loaded->next);
   }
 }
