@@ -41,16 +41,11 @@
 // CHECK: %[[OTHERS:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %[[BLOCKS]]) {{.*}} -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
 // CHECK: } {attn.preparation
 // CHECK: %[[AFTER:.*]] = scf.forall (%[[B:.*]], %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (2, 1, %[[BLOCKS]], %[[TILES]])
-// CHECK: %[[PLACE:.*]] = arith.select %[[SHORT:.*]], %{{.*}}, %[[TILE]]
 // CHECK: tensor.extract %[[OTHERS]]#0
 // CHECK: tensor.extract %[[OTHERS]]#1
-// CHECK: %[[LEAST:.*]] = arith.minsi
-// CHECK: %[[MOST:.*]] = arith.maxsi
-// CHECK: %[[BEGIN:.*]] = arith.maxsi
-// CHECK: %[[END:.*]] = arith.minsi %[[PLACE]], %
-// CHECK: scf.for %[[OTHER:.*]] = %[[BEGIN]] to %[[END]]
-// CHECK: %[[AT:.*]] = arith.select %[[SHORT]], %{{.*}}, %[[OTHER]]
-// CHECK: tensor.extract %[[CLASSES]][%[[B]], %c0, %[[AT]], %[[BLOCK]]]
+// CHECK: %[[END:.*]] = arith.minsi %[[TILE]], %
+// CHECK: scf.for %[[OTHER:.*]] = %{{.*}} to %[[END]]
+// CHECK: tensor.extract %[[CLASSES]][%[[B]], %c0, %[[OTHER]], %[[BLOCK]]]
 // CHECK: } {attn.preparation
 
 // The loop is over the entries of a list, twice as two heads share one. What the mask reads is for partial tiles alone.
@@ -129,4 +124,40 @@ func.func @windows(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %widths: ten
       attn.yield %p : i1
     }
   return %d#0, %d#1, %d#2 : !q, !k, !k
+}
+
+!q128 = tensor<2x4x?x128xbf16>
+!k128 = tensor<2x2x?x128xbf16>
+
+// Work tiles may come from the last one on, so that places are counted, and tiles are those at a place.
+// CHECK-LABEL: func @causal_documents
+// CHECK: %[[CLASSES:.*]] = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %[[TILES:.*]], %[[BLOCKS:.*]]) {{.*}} -> (tensor<2x1x?x?xi32>) {
+// CHECK: %[[OTHERS:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %[[BLOCKS]]) {{.*}} -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
+// CHECK: } {attn.preparation
+// CHECK: scf.forall (%[[B:.*]], %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (2, 1, %[[BLOCKS]], %[[TILES]])
+// CHECK: %[[PLACE:.*]] = arith.select %[[SHORT:.*]], %{{.*}}, %[[TILE]]
+// CHECK: tensor.extract %[[OTHERS]]#0
+// CHECK: tensor.extract %[[OTHERS]]#1
+// CHECK: %[[LEAST:.*]] = arith.minsi
+// CHECK: %[[MOST:.*]] = arith.maxsi
+// CHECK: %[[BEGIN:.*]] = arith.maxsi
+// CHECK: %[[END:.*]] = arith.minsi %[[PLACE]], %
+// CHECK: scf.for %[[OTHER:.*]] = %[[BEGIN]] to %[[END]]
+// CHECK: %[[AT:.*]] = arith.select %[[SHORT]], %{{.*}}, %[[OTHER]]
+// CHECK: tensor.extract %[[CLASSES]][%[[B]], %c0, %[[AT]], %[[BLOCK]]]
+// CHECK: } {attn.preparation
+func.func @causal_documents(%q: !q128, %k: !k128, %v: !k128, %o: !q128, %l: !l, %do: !q128, %doc: tensor<2x?xi32>, %dq: !q128, %dk: !k128, %dv: !k128) -> (!q128, !k128, !k128) {
+  %d:3 = attn.attention_grad wrt(q, k, v)
+    ins(%q, %k, %v, %o, %l, %do : !q128, !k128, !k128, !q128, !l, !q128)
+    captures(%doc : tensor<2x?xi32>)
+    outs(%dq, %dk, %dv : !q128, !k128, !k128)
+    mask(%b, %h, %i, %j, %w) {
+      %x = tensor.extract %w[%b, %i] : tensor<2x?xi32>
+      %y = tensor.extract %w[%b, %j] : tensor<2x?xi32>
+      %same = arith.cmpi eq, %x, %y : i32
+      %past = arith.cmpi sle, %j, %i : index
+      %p = arith.andi %same, %past : i1
+      attn.yield %p : i1
+    }
+  return %d#0, %d#1, %d#2 : !q128, !k128, !k128
 }

@@ -21,8 +21,8 @@
 
 // Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block.
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
-// Up to 16 work tiles come from the last one on, so that places are counted, and tiles are those at a place.
-// CHECK: %[[SHORT:.*]] = arith.cmpi ule, %{{.*}}, %c16 : index
+// Work tiles come from the last one on, so that places are counted, and tiles are those at a place.
+// CHECK: %[[SHORT:.*]] = arith.cmpi ule, %{{.*}}, %c1073741824 : index
 // CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[TILE]]
 // CHECK: %[[PLACE:.*]] = arith.select %[[SHORT]], %[[BACK]], %[[TILE]]
 // CHECK: scf.for %[[OTHER:.*]] = %c0 to %[[PLACE]] step

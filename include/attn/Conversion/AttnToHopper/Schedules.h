@@ -29,6 +29,10 @@ struct HopperSchedule : ::attn::cuda::Costs {
   std::string row;
 };
 
+/// Makes schedules a last resort that no launch would take, as one of the others
+/// costs no more for any extents: they need not be compiled where that one is.
+void leaveForLastResort(MutableArrayRef<HopperSchedule> schedules);
+
 /// Columns of values that a warpgroup has registers for, and of queries and
 /// keys that shared memory holds.
 inline constexpr int64_t kMostValueColumns = 256, kMostKeyColumns = 576;

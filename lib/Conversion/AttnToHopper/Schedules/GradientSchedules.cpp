@@ -24,10 +24,7 @@ static bool needsScores(AttentionGradOp op) {
 
 static ScheduleFacts getFacts(AttentionGradOp gradient) {
   AttentionLikeOpInterface op = gradient;
-  ScheduleFacts facts;
-  facts.queryKeyDim = op.getQueryKeyDim();
-  facts.valueDim = op.getValueDim();
-  facts.dim = std::max(facts.queryKeyDim, facts.valueDim);
+  ScheduleFacts facts = ProgramFacts(op);
   facts.masked = !op.getMask().empty();
   facts.keepsScores = keepsScores(gradient);
   facts.weights = getWeight(op) != nullptr;
@@ -120,5 +117,6 @@ mlir::attn::getGradientSchedules(AttentionGradOp op, const ScheduleTable &table,
     added.tileCost = row.tileCost;
     added.keyCost = row.keyCost * (facts.masked ? table.model.maskedPart : 1);
   }
+  leaveForLastResort(schedules);
   return schedules;
 }

@@ -206,6 +206,34 @@ bool mlir::attn::isOutputRead(AttentionLikeOpInterface op) {
   });
 }
 
+/// Whether a launch takes `other` rather than `schedule` whatever the extents.
+static bool costsNoMore(const HopperSchedule &other,
+                        const HopperSchedule &schedule) {
+  hopper::ScheduleAttr a = other.schedule, b = schedule.schedule;
+  return a.getTileM() == b.getTileM() && b.getTileN() % a.getTileN() == 0 &&
+         a.getPackGQA() == b.getPackGQA() &&
+         other.typicalKeys == schedule.typicalKeys &&
+         other.tileCost <= schedule.tileCost &&
+         other.keyCost <= schedule.keyCost &&
+         other.longKeyCost <= schedule.longKeyCost;
+}
+
+void mlir::attn::leaveForLastResort(MutableArrayRef<HopperSchedule> schedules) {
+  auto isUsual = [](const HopperSchedule &schedule) {
+    return !schedule.isSplitKV && !schedule.isForAnyStrides &&
+           !schedule.isLastResort;
+  };
+  // Of those that cost the same the first one stays.
+  for (HopperSchedule &schedule : schedules)
+    schedule.isLastResort |=
+        isUsual(schedule) &&
+        llvm::any_of(schedules, [&](const HopperSchedule &other) {
+          return &other != &schedule && isUsual(other) &&
+                 costsNoMore(other, schedule) &&
+                 (&other < &schedule || !costsNoMore(schedule, other));
+        });
+}
+
 FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
   // The parts of a split are combined to an output.
   bool maySplit = isOutputRead(op);
@@ -224,7 +252,9 @@ FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
       }))
     return op.emitError("expects a row of the table of schedules that this "
                         "attention takes for any extents");
-  return SmallVector<HopperSchedule>(choices.begin(), choices.end());
+  SmallVector<HopperSchedule> schedules(choices.begin(), choices.end());
+  leaveForLastResort(schedules);
+  return schedules;
 }
 
 FailureOr<SmallVector<HopperSchedule>>
