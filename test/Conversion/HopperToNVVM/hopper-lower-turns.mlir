@@ -16,6 +16,7 @@
 // CHECK: nvvm.setmaxregister {{ *}}increase 240
 // CHECK: scf.if
 // CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: }
 // The first one stores.
 // CHECK: %[[LANE:.*]] = llvm.inline_asm {{.*}} "{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }"
 // CHECK: %[[BEFORE:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[LANE]]
@@ -44,9 +45,13 @@ gpu.module @m {
     } partition @compute replicas(2) registers(240) {
       %c0 = arith.constant 0 : i32
       %p = arith.cmpi ne, %n, %c0 : i32
-      hopper.reduce_add %v, %sums[%x] fragment if %p turn %turns[%n] : vector<16x64xf32>, memref<?x1024xf32>
-      hopper.reduce_add %v, %sums[%x] fragment turn %turns[%n] kept : vector<16x64xf32>, memref<?x1024xf32>
-      hopper.reduce_add %v, %sums[%x] fragment turn %turns taken : vector<16x64xf32>, memref<?x1024xf32>
+      %first1 = hopper.take_turn %turns[%n] if %p
+      hopper.reduce_add %v, %sums[%x] fragment if %p first %first1 : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.give_turn %turns if %p
+      %first2 = hopper.take_turn %turns[%n]
+      hopper.reduce_add %v, %sums[%x] fragment first %first2 : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.reduce_add %v, %sums[%x] fragment first %first2 : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.give_turn %turns
     }
     gpu.return
   }

@@ -159,14 +159,16 @@ func.func @turns(%v: vector<64x64xf32>, %blocks: memref<?x4096xf32>, %counters: 
   } partition @compute replicas(2) registers(240) {
     // CHECK: hopper.next_use %[[T]] skipped 1 : !hopper.turns
     %u = hopper.next_use %t skipped 1 : !hopper.turns
-    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} turn %[[T]][%{{.*}}] : vector<64x64xf32>, memref<?x4096xf32>
-    hopper.reduce_add %v, %blocks[%x] fragment if %c turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
-    // CHECK: hopper.reduce_add {{.*}} turn %[[T]][%{{.*}}] kept :
-    // CHECK: hopper.reduce_add {{.*}} turn %[[T]] taken kept :
-    // CHECK: hopper.reduce_add {{.*}} turn %[[T]] taken :
-    hopper.reduce_add %v, %blocks[%x] fragment turn %t[%u] kept : vector<64x64xf32>, memref<?x4096xf32>
-    hopper.reduce_add %v, %blocks[%x] fragment turn %t taken kept : vector<64x64xf32>, memref<?x4096xf32>
-    hopper.reduce_add %v, %blocks[%x] fragment turn %t taken : vector<64x64xf32>, memref<?x4096xf32>
+    // CHECK: hopper.take_turn %[[T]][%{{.*}}] if %{{.*}}
+    %g = hopper.take_turn %t[%u] if %c
+    // CHECK: %[[F:.*]] = hopper.take_turn %[[T]][%{{[^]]*}}]{{$}}
+    %f = hopper.take_turn %t[%u]
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} first %[[F]] : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %blocks[%x] fragment if %c first %f : vector<64x64xf32>, memref<?x4096xf32>
+    // CHECK: hopper.give_turn %[[T]] if %{{.*}}
+    hopper.give_turn %t if %c
+    // CHECK: hopper.give_turn %[[T]]{{$}}
+    hopper.give_turn %t
   }
   return
 }

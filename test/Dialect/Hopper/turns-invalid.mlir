@@ -38,53 +38,33 @@ func.func @f(%t: !hopper.turns, %m: memref<?xi32>, %x: index, %n: i32) {
 
 // -----
 
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %p: i1, %c: memref<?xi32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.reduce_add' op expects counters, or turns and the number of the one that it takes, or none of them}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %c[%x] turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi32>
+    // expected-error@+1 {{'hopper.reduce_add' op expects counters, or whether it is the first, or none of them}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %c[%x] first %p : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi32>
   }
   return
 }
 
 // -----
 
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %x: index, %n: i32) {
+func.func @f(%t: !hopper.turns, %n: i32) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects counters, or turns and the number of the one that it takes, or none of them}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] taken : vector<64x64xf32>, memref<?x?x128xf32>
+    // expected-error@+1 {{'hopper.take_turn' op expects a partition that holds its turns}}
+    %first = hopper.take_turn %t[%n]
   }
   return
 }
 
 // -----
 
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects counters, or turns and the number of the one that it takes, or none of them}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 kept : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %x: index, %n: i32) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.reduce_add' op expects a partition that holds its turns}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
+func.func @f(%t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
   hopper.warp_specialize partition @turns threads(1) {
     // expected-note@+1 {{held here}}
     hopper.hold_turn %t[%n] after %x in %c[%x] : memref<?xi32>
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.reduce_add' op expects turns that as many replicas hold, 2, but got 1}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+    // expected-error@+1 {{'hopper.take_turn' op expects turns that as many replicas hold, 2, but got 1}}
+    %first = hopper.take_turn %t[%n]
   }
   return
 }
@@ -104,13 +84,33 @@ func.func @f(%t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
 
 // -----
 
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %x: index, %n: i32) {
+func.func @f(%t: !hopper.turns, %n: i32) {
   hopper.warp_specialize partition @one registers(120) {
     // expected-note@+1 {{used here}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+    %first = hopper.take_turn %t[%n]
   } partition @two registers(120) {
-    // expected-error@+1 {{'hopper.reduce_add' op expects to be in the partition that takes the turns}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+    // expected-error@+1 {{'hopper.give_turn' op expects to be in the partition that takes the turns}}
+    hopper.give_turn %t
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns, %n: i32) {
+  hopper.warp_specialize partition @copy threads(1) {
+    // expected-error@+1 {{'hopper.take_turn' op expects a partition whose replicas have 128 threads, but got 1}}
+    %first = hopper.take_turn %t[%n]
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns) {
+  hopper.warp_specialize partition @copy threads(1) {
+    // expected-error@+1 {{'hopper.give_turn' op expects a partition whose replicas have 128 threads, but got 1}}
+    hopper.give_turn %t
   }
   return
 }

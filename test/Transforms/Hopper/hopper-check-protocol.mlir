@@ -249,7 +249,10 @@ gpu.module @m {
       hopper.step "red" in "compute" {
         %u = hopper.next_use %t : !hopper.turns
         // expected-note @+1 {{'red' in 'compute' waits for a turn to add}}
-        hopper.reduce_add %v, %sums[%j] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+        %first = hopper.take_turn %t[%u]
+        hopper.reduce_add %v, %sums[%j] fragment first %first : vector<64x64xf32>, memref<?x4096xf32>
+        // expected-note @+1 {{'red' in 'compute' gives back a turn}}
+        hopper.give_turn %t
         hopper.end
       }
     }

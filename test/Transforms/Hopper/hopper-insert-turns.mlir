@@ -9,7 +9,7 @@
 // CHECK-LABEL: gpu.func @table
 // CHECK: %[[TURNS:.*]] = hopper.create_turns : !hopper.turns
 // CHECK: hopper.pipelined_for %[[J:.*]] = %{{.*}} to %{{.*}} step 80
-// CHECK-NEXT: schedule [#hopper.place<"hold_red", 1>, #hopper.place<"read_red", 0>, #hopper.place<"red", 1>, #hopper.place<"pass_red", 1>]
+// CHECK-NEXT: schedule [#hopper.place<"hold_red", 1>, #hopper.place<"read_red", 0>, #hopper.place<"take_red", 1>, #hopper.place<"red", 1>, #hopper.place<"pass_red", 1>]
 // CHECK: %[[BEFORE:.*]] = hopper.step "read_red" in "compute_turns" -> index {
 // CHECK: %[[AT:.*]] = arith.divui %[[J]]
 // CHECK: %[[READ:.*]] = attn.gather %{{.*}}[%[[AT]]]
@@ -24,9 +24,13 @@
 // CHECK: hopper.step "pass_red" in "compute_turns" {
 // CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]]
 // CHECK: hopper.pass_turn %[[TURNS]][%[[N]]] as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
-// CHECK: hopper.step "red" in "compute" {
+// CHECK: %[[FIRST:.*]] = hopper.step "take_red" in "compute" -> i1 {
 // CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]]
-// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment turn %[[TURNS]][%[[N]]] : vector<80x64xf32>, memref<?x5120xf32>
+// CHECK: %[[IS:.*]] = hopper.take_turn %[[TURNS]][%[[N]]]
+// CHECK: hopper.end %[[IS]]
+// CHECK: hopper.step "red" in "compute" {
+// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment first %[[FIRST]] : vector<80x64xf32>, memref<?x5120xf32>
+// CHECK: hopper.give_turn %[[TURNS]]
 gpu.module @m {
   gpu.func @table(%v: vector<80x64xf32>, %sums: !sums, %counters: !counters, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
     hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"red", 1>] {
@@ -53,13 +57,15 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @two
 // CHECK: %[[A:.*]] = hopper.create_turns
 // CHECK: %[[B:.*]] = hopper.create_turns
-// CHECK: [#hopper.place<"hold_a", 0>, #hopper.place<"hold_b", 0>, #hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"pass_a", 0>, #hopper.place<"pass_b", 0>]
+// CHECK: [#hopper.place<"hold_a", 0>, #hopper.place<"hold_b", 0>, #hopper.place<"take_a", 0>, #hopper.place<"a", 0>, #hopper.place<"take_b", 0>, #hopper.place<"b", 0>, #hopper.place<"pass_a", 0>, #hopper.place<"pass_b", 0>]
 // CHECK-NOT: "read_
 // CHECK: hopper.hold_turn %[[A]]
 // CHECK: hopper.pass_turn %[[A]]
-// CHECK: hopper.reduce_add {{.*}} turn %[[A]]
+// CHECK: hopper.take_turn %[[A]]
+// CHECK: hopper.give_turn %[[A]]
 // CHECK: hopper.hold_turn %[[B]]
-// CHECK: hopper.reduce_add {{.*}} turn %[[B]]
+// CHECK: hopper.take_turn %[[B]]
+// CHECK: hopper.give_turn %[[B]]
 gpu.module @m {
   gpu.func @two(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index, %lo: index, %hi: index) kernel {
     hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"a", 0>, #hopper.place<"b", 0>] {
@@ -84,14 +90,18 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @parts
 // CHECK: %[[T:.*]] = hopper.create_turns
 // CHECK-NOT: hopper.create_turns
-// CHECK: [#hopper.place<"hold_a", 1>, #hopper.place<"read_a", 0>, #hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"c", 0>, #hopper.place<"pass_a", 1>]
+// CHECK: [#hopper.place<"hold_a", 1>, #hopper.place<"read_a", 0>, #hopper.place<"take_a", 0>, #hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"c", 0>, #hopper.place<"pass_a", 1>]
+// CHECK: %[[FIRST:.*]] = hopper.step "take_a"
+// CHECK: hopper.take_turn %[[T]]
 // CHECK: hopper.step "a"
-// CHECK: %[[N:.*]] = hopper.next_use %[[T]]
-// CHECK: hopper.reduce_add {{.*}} fragment turn %[[T]][%[[N]]] kept :
+// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]] :
+// CHECK-NOT: give_turn
 // CHECK: hopper.step "b"
-// CHECK: hopper.reduce_add {{.*}} fragment turn %[[T]] taken kept :
+// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]] :
+// CHECK-NOT: give_turn
 // CHECK: hopper.step "c"
-// CHECK: hopper.reduce_add {{.*}} fragment turn %[[T]] taken :
+// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]] :
+// CHECK: hopper.give_turn %[[T]]
 gpu.module @m {
   gpu.func @parts(%v: vector<64x64xf32>, %sums: memref<?x3x4096xf32>, %counters: memref<?x3xi32>, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
     %c0 = arith.constant 0 : index
@@ -125,13 +135,40 @@ gpu.module @m {
 
 // -----
 
+// The turn is taken behind the step that starts the product, in front of the steps between.
+
+// CHECK-LABEL: gpu.func @product
+// CHECK: [#hopper.place<"hold_red", 0>, #hopper.place<"dq", 1>, #hopper.place<"take_red", 1>, #hopper.place<"dk", 0>, #hopper.place<"red", 1>, #hopper.place<"pass_red", 0>]
+gpu.module @m {
+  gpu.func @product(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index, %lo: index, %hi: index) kernel {
+    hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"dq", 1>, #hopper.place<"dk", 0>, #hopper.place<"red", 1>] {
+      %dq = hopper.step "dq" in "compute" -> vector<64x64xf32> {
+        %x = arith.addf %v, %v : vector<64x64xf32>
+        hopper.end %x : vector<64x64xf32>
+      }
+      hopper.step "dk" in "compute" {
+        hopper.end
+      }
+      hopper.step "red" in "compute" {
+        hopper.reduce_add %dq, %sums[%j] fragment after %p as %own in %counters[%j] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.end
+      }
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Without a loop there is nothing to be ahead of. In any order there are no turns.
 
 // CHECK-LABEL: gpu.func @once
 // CHECK: hopper.step "hold_red" in "compute_turns"
 // CHECK: hopper.step "pass_red" in "compute_turns"
-// CHECK: hopper.reduce_add {{.*}} turn
-// CHECK-NOT: turn
+// CHECK: hopper.take_turn
+// CHECK: hopper.reduce_add {{.*}} fragment first %
+// CHECK: hopper.give_turn
 // CHECK: hopper.reduce_add {{.*}} fragment :
 gpu.module @m {
   gpu.func @once(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index) kernel {

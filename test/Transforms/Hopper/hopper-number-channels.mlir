@@ -233,11 +233,11 @@ gpu.module @m {
 // CHECK: %[[PASSED:.*]] = arith.subi %[[T]], %c0_i32
 // CHECK: %[[BEFORE:.*]] = arith.constant -1 : i32
 // CHECK: %[[USE:.*]] = arith.addi %[[PASSED]], %[[BEFORE]]
-// CHECK: hopper.reduce_add {{.*}} turn %{{.*}}[%[[USE]]]
+// CHECK: hopper.take_turn %{{.*}}[%[[USE]]]
 // CHECK: }
 // CHECK: %[[BEFORE:.*]] = arith.constant -1 : i32
 // CHECK: %[[USE:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
-// CHECK: hopper.reduce_add {{.*}} turn %{{.*}}[%[[USE]]]
+// CHECK: hopper.take_turn %{{.*}}[%[[USE]]]
 gpu.module @m {
   gpu.func @skipped(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %counters: memref<?xi32>, %x: index) kernel {
     %t = hopper.create_turns : !hopper.turns
@@ -252,10 +252,14 @@ gpu.module @m {
       scf.for %i = %c0_i32 to %c3_i32 step %c1_i32 : i32 {
         %exists = arith.cmpi sgt, %i, %c0_i32 : i32
         %u = hopper.next_use %t skipped 1 : !hopper.turns
-        hopper.reduce_add %v, %m[%x] fragment if %exists turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+        %first1 = hopper.take_turn %t[%u] if %exists
+        hopper.reduce_add %v, %m[%x] fragment if %exists first %first1 : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.give_turn %t if %exists
       }
       %u = hopper.next_use %t skipped 1 : !hopper.turns
-      hopper.reduce_add %v, %m[%x] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+      %first2 = hopper.take_turn %t[%u]
+      hopper.reduce_add %v, %m[%x] fragment first %first2 : vector<64x64xf32>, memref<?x4096xf32>
+      hopper.give_turn %t
     }
     gpu.return
   }
@@ -271,9 +275,9 @@ gpu.module @m {
 // CHECK: %[[LENGTH:.*]] = arith.maxsi
 // CHECK: %[[END:.*]] = arith.addi %[[USED]], %[[LENGTH]]
 // CHECK: scf.for
-// CHECK: hopper.reduce_add {{.*}} turn
+// CHECK: hopper.take_turn
 // CHECK: }
-// CHECK: hopper.reduce_add {{.*}} turn
+// CHECK: hopper.take_turn
 // CHECK: hopper.end %[[END]] : i32
 gpu.module @m {
   gpu.func @skipped_by_tile(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %counters: memref<?xi32>, %x: index, %lo: i32, %hi: i32) kernel {
@@ -293,10 +297,14 @@ gpu.module @m {
         scf.for %i = %lo to %hi step %c1_i32 : i32 {
           %exists = arith.cmpi sgt, %i, %lo : i32
           %u = hopper.next_use %t skipped 1 : !hopper.turns
-          hopper.reduce_add %v, %m[%x] fragment if %exists turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+          %first3 = hopper.take_turn %t[%u] if %exists
+          hopper.reduce_add %v, %m[%x] fragment if %exists first %first3 : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.give_turn %t if %exists
         }
         %u = hopper.next_use %t skipped 1 : !hopper.turns
-        hopper.reduce_add %v, %m[%x] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+        %first4 = hopper.take_turn %t[%u]
+        hopper.reduce_add %v, %m[%x] fragment first %first4 : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.give_turn %t
       }
     }
     gpu.return

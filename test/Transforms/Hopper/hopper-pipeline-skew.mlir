@@ -119,10 +119,13 @@ gpu.module @m {
 // CHECK: partition @compute
 // CHECK: scf.for
 // CHECK: %[[N:.*]] = hopper.next_use %[[T:.*]] skipped 1 : !hopper.turns
-// CHECK: hopper.reduce_add %{{.*}} if %{{.*}} turn %[[T]][%[[N]]]
+// CHECK: %[[FIRST:.*]] = hopper.take_turn %[[T]][%[[N]]] if %[[EXISTS:.*]]
+// CHECK: hopper.reduce_add %{{.*}} if %[[EXISTS]] first %[[FIRST]]
+// CHECK: hopper.give_turn %[[T]] if %[[EXISTS]]
 // CHECK: }
 // CHECK: %[[N:.*]] = hopper.next_use %[[T]] skipped 1
-// CHECK: hopper.reduce_add %{{.*}} fragment turn %[[T]][%[[N]]]
+// CHECK: hopper.take_turn %[[T]][%[[N]]]
+// CHECK: hopper.reduce_add %{{.*}} fragment first %
 gpu.module @t {
   gpu.func @turns(%n: index, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>, %counters: memref<?xi32>) kernel attributes {hopper.schedule = #schedule} {
     %t = hopper.create_turns : !hopper.turns
@@ -143,7 +146,9 @@ gpu.module @t {
         }
         hopper.step "add" in "compute" {
           %u = hopper.next_use %t : !hopper.turns
-          hopper.reduce_add %x, %memory[%j] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+          %first1 = hopper.take_turn %t[%u]
+          hopper.reduce_add %x, %memory[%j] fragment first %first1 : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.give_turn %t
           hopper.end
         }
         hopper.end

@@ -29,8 +29,9 @@ struct HopperSchedule : ::attn::cuda::Costs {
   std::string row;
 };
 
-/// Makes schedules a last resort that no launch would take, as one of the others
-/// costs no more for any extents: they need not be compiled where that one is.
+/// Makes schedules a last resort that no launch would take, as one of the
+/// others costs no more for any extents: they need not be compiled where that
+/// one is.
 void leaveForLastResort(MutableArrayRef<HopperSchedule> schedules);
 
 /// Columns of values that a warpgroup has registers for, and of queries and

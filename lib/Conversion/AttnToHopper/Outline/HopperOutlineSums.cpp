@@ -108,8 +108,7 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
         builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,
         m, n, ends[1], ends[0], builder.getI64IntegerAttr(width),
         /*condition=*/Value(), turn->after, turn->own, turn->counters,
-        turn->indices, /*turns=*/Value(), /*number=*/Value(),
-        /*taken=*/UnitAttr(), /*kept=*/UnitAttr());
+        turn->indices, /*first=*/Value());
   };
   int64_t n = dims[0], m = dims[1];
   if (auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout())) {

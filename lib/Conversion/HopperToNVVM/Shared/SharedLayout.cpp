@@ -35,7 +35,7 @@ void SharedLayout::layOutTurns(hopper::WarpSpecializeOp specialize,
                                Value turns) {
   SharedTile &tile = tiles[turns];
   for (Operation *user : turns.getUsers())
-    if (isa<hopper::ReduceAddOp>(user)) {
+    if (isa<hopper::TakeTurnOp>(user)) {
       hopper::PartitionAttr one =
           specialize.getPartition(*specialize.findPartition(user));
       tile.emptyArrivals = one.getWarpsOfReplica();

@@ -110,12 +110,16 @@ Value mlir::attn::getPayload(ThreadBuilder &b, const SharedTile &tile,
   return stage ? b.offsetPointer(first, b.shl(stage, 2)) : first;
 }
 
-Value mlir::attn::loadForWarp(ThreadBuilder &b, Value pointer) {
+Value mlir::attn::loadForWarp(ThreadBuilder &b, Value pointer,
+                              Value condition) {
   Type type = b.getI32Type();
-  if (b.thread.partition.getThreads() == 1)
+  if (b.thread.partition.getThreads() == 1 && !condition)
     return LLVM::LoadOp::create(b, type, pointer);
+  Value loads = b.thread.isLane0;
+  if (condition)
+    loads = b.andI(loads, condition);
   Value own = b.asmOp("{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }",
-                      "=&r,r,b", {pointer, b.thread.isLane0}, type)
+                      "=&r,r,b", {pointer, loads}, type)
                   .front();
   return b.broadcast(own);
 }

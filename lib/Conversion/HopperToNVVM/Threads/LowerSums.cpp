@@ -143,16 +143,11 @@ static void emitReduceRows(hopper::ReduceAddOp op,
 static void lowerReduceAdd(hopper::ReduceAddOp op,
                            Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
   auto emit = [&] {
-    if (op.takesTurn())
-      emitTakeTurn(b, op.getTurns(), in.getNumber()[0]);
-    Reduction reduction{b, op.getTurns() ? emitIsFirstTurn(b, op.getTurns())
-                                         : Value()};
+    Reduction reduction{b, op.getFirst() ? in.getFirst()[0] : Value()};
     if (op.isFragment())
       emitReduceFragment(op, in, reduction);
     else
       emitReduceRows(op, in, reduction);
-    if (op.givesTurnBack())
-      emitGiveTurnBack(b, op.getTurns());
   };
   if (op.getCondition())
     b.ifThen(in.getCondition()[0], emit);

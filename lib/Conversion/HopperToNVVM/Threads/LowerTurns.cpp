@@ -22,22 +22,8 @@ static void emitWait(ThreadBuilder &b, int64_t barrier, Value number) {
       getPhase(b, number, /*stages=*/1), b.i32(kSuspendTime));
 }
 
-void mlir::attn::emitTakeTurn(ThreadBuilder &b, Value turns, Value number) {
-  emitWait(b, b.kernel.shared.get(turns).fullBarrier, number);
-}
-
 static Value getPlaceBefore(ThreadBuilder &b, Value turns) {
   return getPayload(b, b.kernel.shared.get(turns), b.thread.warpgroup);
-}
-
-Value mlir::attn::emitIsFirstTurn(ThreadBuilder &b, Value turns) {
-  return b.eq(loadForWarp(b, getPlaceBefore(b, turns)), 0);
-}
-
-void mlir::attn::emitGiveTurnBack(ThreadBuilder &b, Value turns) {
-  emitWarpSync(b);
-  emitWarpArrive(b, getBarrier(b, b.kernel.shared.get(turns).emptyBarrier,
-                               b.thread.warpgroup));
 }
 
 template <typename OpT>
@@ -58,6 +44,30 @@ static void lowerHoldTurn(HoldTurnOp op, Operands<HoldTurnOp> in,
                            b.thread.warpgroup));
 }
 
+static Elements lowerTakeTurn(TakeTurnOp op, Operands<TakeTurnOp> in,
+                              ThreadBuilder &b) {
+  auto wait = [&] {
+    emitWait(b, b.kernel.shared.get(op.getTurns()).fullBarrier,
+             in.getNumber()[0]);
+  };
+  Value condition = op.getCondition() ? in.getCondition()[0] : Value();
+  if (condition)
+    b.ifThen(condition, wait);
+  else
+    wait();
+  Value before = loadForWarp(b, getPlaceBefore(b, op.getTurns()), condition);
+  return {b.eq(before, 0)};
+}
+
+static void lowerGiveTurn(GiveTurnOp op, Operands<GiveTurnOp> in,
+                          ThreadBuilder &b) {
+  emitWarpSync(b);
+  emitWarpArrive(b,
+                 getBarrier(b, b.kernel.shared.get(op.getTurns()).emptyBarrier,
+                            b.thread.warpgroup),
+                 op.getCondition() ? in.getCondition()[0] : Value());
+}
+
 static void lowerPassTurn(PassTurnOp op, Operands<PassTurnOp> in,
                           ThreadBuilder &b) {
   emitWait(b, b.kernel.shared.get(op.getTurns()).emptyBarrier,
@@ -68,5 +78,7 @@ static void lowerPassTurn(PassTurnOp op, Operands<PassTurnOp> in,
 
 void mlir::attn::populateTurnPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerHoldTurn);
+  patterns.add(lowerTakeTurn);
+  patterns.add(lowerGiveTurn);
   patterns.add(lowerPassTurn);
 }

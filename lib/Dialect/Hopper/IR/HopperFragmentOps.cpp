@@ -118,10 +118,9 @@ LogicalResult ReduceAddOp::verify() {
   if (hasCounters &&
       failed(verifyCounters(*this, getCounters(), getCounterIndices().size())))
     return failure();
-  if (takesTurn() != (getNumber() != nullptr) ||
-      ((getTaken() || getKept()) && !getTurns()) || (hasCounters && getTurns()))
-    return emitOpError("expects counters, or turns and the number of the one "
-                       "that it takes, or none of them");
+  if (hasCounters && getFirst())
+    return emitOpError("expects counters, or whether it is the first, or none "
+                       "of them");
   if (isFragment()) {
     if (getN() || getEndM() || getEndN() || width != 1)
       return emitOpError("expects no dimensions, ends or width with fragment");

@@ -327,6 +327,10 @@ LogicalResult HoldTurnOp::verify() { return verifyTurn(*this); }
 
 LogicalResult PassTurnOp::verify() { return verifyTurn(*this); }
 
+LogicalResult TakeTurnOp::verify() { return verifyInWarpgroups(*this); }
+
+LogicalResult GiveTurnOp::verify() { return verifyInWarpgroups(*this); }
+
 LogicalResult PingPongWaitOp::verify() { return verifyInWarpgroups(*this); }
 
 LogicalResult PingPongArriveOp::verify() { return verifyInWarpgroups(*this); }

@@ -268,10 +268,9 @@ static LogicalResult verifyTurns(WarpSpecializeOp specialize) {
   for (Region &body : specialize.getBodies()) {
     WalkResult walk = body.walk([&](Operation *op) {
       bool holds = isa<HoldTurnOp, PassTurnOp>(op);
-      auto reduce = dyn_cast<ReduceAddOp>(op);
-      if (!holds && (!reduce || !reduce.getTurns()))
+      if (!holds && !isa<TakeTurnOp, GiveTurnOp>(op))
         return WalkResult::advance();
-      Value turns = holds ? op->getOperand(0) : reduce.getTurns();
+      Value turns = op->getOperand(0);
       auto [first, isNew] = (holds ? held : taken).try_emplace(turns, op);
       if (isNew || specialize.findPartition(first->second) ==
                        specialize.findPartition(op))

@@ -109,20 +109,15 @@ static std::optional<EventKind> getKind(Operation *op) {
     return EventKind::HoldTurn;
   if (isa<PassTurnOp>(op))
     return EventKind::PassTurn;
-  if (auto reduce = dyn_cast<ReduceAddOp>(op)) {
-    if (reduce.takesTurn())
-      return EventKind::TakeTurn;
-    if (reduce.givesTurnBack())
-      return EventKind::GiveTurn;
-  }
+  if (isa<TakeTurnOp>(op))
+    return EventKind::TakeTurn;
+  if (isa<GiveTurnOp>(op))
+    return EventKind::GiveTurn;
   return std::nullopt;
 }
 
 /// The channel of such an operation, or the turns.
-static Value getRing(Operation *op) {
-  auto reduce = dyn_cast<ReduceAddOp>(op);
-  return reduce ? Value(reduce.getTurns()) : op->getOperand(0);
-}
+static Value getRing(Operation *op) { return op->getOperand(0); }
 
 namespace {
 /// A product of an iteration: the number of its step, and of the one in front
@@ -357,11 +352,9 @@ void Protocol::connect(unsigned passing) {
       if (isSame && a.kind == EventKind::Release && b.kind == EventKind::Put)
         connect(getStages(a.channel) + b.stage - a.stage);
       bool isOfReplica = isSame && replicaOf[from] == replicaOf[to];
-      auto reduce = dyn_cast<ReduceAddOp>(a.op);
-      bool gives = reduce && reduce.givesTurnBack();
       if (isOfReplica &&
           ((a.kind == EventKind::HoldTurn && b.kind == EventKind::TakeTurn) ||
-           (gives && b.kind == EventKind::PassTurn)))
+           (a.kind == EventKind::GiveTurn && b.kind == EventKind::PassTurn)))
         connect(b.stage - a.stage);
       if (a.kind == EventKind::Enter && b.kind == EventKind::Leave &&
           a.op == b.op)

@@ -18,7 +18,8 @@ using namespace mlir::attn::hopper;
 
 namespace {
 /// Gives additions that have one turn that turn, and the step of the first of
-/// them others beside it, in the partition that holds turns.
+/// them others beside it: one that takes the turn, and some in the partition
+/// that holds turns.
 class TurnInserter {
 public:
   TurnInserter(IRRewriter &rewriter, gpu::GPUFuncOp kernel,
@@ -32,8 +33,10 @@ private:
   SetVector<Operation *> getSlice(ValueRange values);
   hopper::StepOp emitStep(StringRef prefix, ValueRange values,
                           TypeRange results, IRMapping mapping,
-                          function_ref<void(IRMapping &)> emit);
-  void schedule(hopper::StepOp read, hopper::StepOp hold, hopper::StepOp pass);
+                          function_ref<void(IRMapping &)> emit,
+                          StringRef suffix = "_turns");
+  void schedule(hopper::StepOp read, hopper::StepOp hold, hopper::StepOp pass,
+                hopper::StepOp take);
 
   IRRewriter &rewriter;
   gpu::GPUFuncOp kernel;
@@ -62,12 +65,13 @@ SetVector<Operation *> TurnInserter::getSlice(ValueRange values) {
 /// A step that computes some values again, and has others from elsewhere.
 hopper::StepOp TurnInserter::emitStep(StringRef prefix, ValueRange values,
                                       TypeRange results, IRMapping mapping,
-                                      function_ref<void(IRMapping &)> emit) {
+                                      function_ref<void(IRMapping &)> emit,
+                                      StringRef suffix) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(adding);
   auto step = hopper::StepOp::create(rewriter, loc, results,
                                      (prefix + adding.getName()).str(),
-                                     (adding.getPartition() + "_turns").str());
+                                     (adding.getPartition() + suffix).str());
   rewriter.createBlock(&step.getBody());
   SmallVector<Value> missing;
   for (Value value : values)
@@ -81,9 +85,10 @@ hopper::StepOp TurnInserter::emitStep(StringRef prefix, ValueRange values,
 
 /// Turns of all steps are held before the first of them is passed on, so that
 /// none is late as another one takes long. What tells whose turn comes before
-/// is read while the turn of the block before is taken.
+/// is read while the turn of the block before is taken. The turn is taken while
+/// the product that is added is under way.
 void TurnInserter::schedule(hopper::StepOp read, hopper::StepOp hold,
-                            hopper::StepOp pass) {
+                            hopper::StepOp pass, hopper::StepOp take) {
   auto loop = dyn_cast<PipelinedForOp>(adding->getParentOp());
   if (!loop)
     return;
@@ -91,6 +96,11 @@ void TurnInserter::schedule(hopper::StepOp read, hopper::StepOp hold,
     return PlaceAttr::get(rewriter.getContext(), step.getName(), stage);
   };
   SmallVector<Attribute> places(loop.getSchedule().getValue());
+  auto from = op.getVector().getDefiningOp<hopper::StepOp>();
+  int64_t behind = from ? loop.getPlace(from.getName()).first + 1
+                        : loop.getPlace(adding.getName()).first;
+  places.insert(places.begin() + behind,
+                getPlace(take, loop.getPlace(adding.getName()).second));
   // Behind other steps that hold.
   auto *at = llvm::find_if(places, [&](Attribute place) {
     StringRef name = cast<PlaceAttr>(place).getName();
@@ -153,21 +163,26 @@ void TurnInserter::run() {
                            lookup(indices, mapping));
         end();
       });
-  schedule(read, hold, pass);
-  rewriter.setInsertionPoint(op);
-  Value number = NextUseOp::create(rewriter, loc, turns);
+  auto take = emitStep(
+      "take_", {}, rewriter.getI1Type(), {},
+      [&](IRMapping &) {
+        Value number = NextUseOp::create(rewriter, loc, turns);
+        end(TakeTurnOp::create(rewriter, loc, turns, number,
+                               /*condition=*/Value())
+                .getResult());
+      },
+      /*suffix=*/"");
+  schedule(read, hold, pass, take);
   for (ReduceAddOp one : ops)
     rewriter.modifyOpInPlace(one, [&] {
       one.getAfterMutable().clear();
       one.getOwnMutable().clear();
       one.getCountersMutable().clear();
       one.getCounterIndicesMutable().clear();
-      one.getTurnsMutable().assign(turns);
-      if (one == op)
-        one.getNumberMutable().assign(number);
-      one.setTaken(one != op);
-      one.setKept(one != ops.back());
+      one.getFirstMutable().assign(take.getResult(0));
     });
+  rewriter.setInsertionPointAfter(ops.back());
+  GiveTurnOp::create(rewriter, loc, turns, /*condition=*/Value());
 }
 
 //===----------------------------------------------------------------------===//

@@ -268,10 +268,9 @@ static void keepPart(IRRewriter &rewriter, SplitOfRangeOp part,
 /// where they take turns, which others hold for each block.
 static bool needsAllBlocks(PipelinedForOp loop) {
   auto needsAll = [](Operation *op) {
-    auto reduce = dyn_cast<ReduceAddOp>(op);
-    bool isTurn = isa<HoldTurnOp>(op) || (reduce && reduce.getTurns());
-    return isTurn || isa<PutFragmentOp>(op) ? WalkResult::interrupt()
-                                            : WalkResult::advance();
+    return isa<HoldTurnOp, TakeTurnOp, PutFragmentOp>(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   };
   return loop.walk(needsAll).wasInterrupted();
 }

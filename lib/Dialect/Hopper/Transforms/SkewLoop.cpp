@@ -4,6 +4,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -70,8 +71,8 @@ static bool areOwnTurns(PipelinedForOp loop, Value turns) {
 static bool mayRunEarly(PipelinedForOp loop, Operation *op) {
   if (isa<GetOp, ReleaseOp, PutFragmentOp>(op))
     return getOwnChannel(loop, op->getOperand(0)).has_value();
-  if (auto reduce = dyn_cast<ReduceAddOp>(op); reduce && reduce.getTurns())
-    return areOwnTurns(loop, reduce.getTurns());
+  if (isa<TakeTurnOp, GiveTurnOp>(op))
+    return areOwnTurns(loop, op->getOperand(0));
   return isa<NextUseOp, ReduceAddOp>(op) || isPure(op) ||
          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
          hasSingleEffect<MemoryEffects::Read>(op);
@@ -225,7 +226,7 @@ void LoopSkewer::emitStep(hopper::StepOp step, Value number, Value exists,
   });
   if (!exists)
     return;
-  copy.walk([&](ReduceAddOp op) {
+  auto restrict = [&](auto op) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(op);
     Value condition = op.getCondition();
@@ -235,6 +236,10 @@ void LoopSkewer::emitStep(hopper::StepOp step, Value number, Value exists,
                     : exists;
     rewriter.modifyOpInPlace(
         op, [&] { op.getConditionMutable().assign(condition); });
+  };
+  copy.walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op).Case<ReduceAddOp, TakeTurnOp, GiveTurnOp>(
+        restrict);
   });
 }
 

@@ -202,9 +202,9 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
     `n = 8 * j + 2 * (t mod 4) + p` and `m = 16 * (t / 32) + t mod 32 / 4 + 8 * r`, for `t` from 0 to 127. Its rows are aligned to 16 bytes.
 
     With counters, nobody else adds at the same time, and sums are the same each time: the warpgroup waits until an element of `counters` is `after`, adds, or stores where that is 0, and then
-    writes `own` to it, as i32. `hopper-insert-turns` lets others wait and write: the warpgroup then takes turn number `number` of `turns`, adds, and gives it back.
-    Of several additions in one turn, the first keeps it (`kept`), the last one gives it back, and all but the first have it without a number (`taken`).
-    The condition is uniform in the warpgroup with either.
+    writes `own` to it, as i32. `hopper-insert-turns` lets others wait and write (`hopper.take_turn`). The condition is uniform in the warpgroup then.
+
+    With `first`, which is uniform in the warpgroup, it stores where that holds.
 
     With a condition, which is uniform in a warp, elements are added only where that holds. Sums flush denormal numbers if four are added at a time.
 
@@ -213,33 +213,28 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
     hopper.reduce_add %v, %sums[%b, %h, %r, %c] m 3 n 2 end_n %e if %p : vector<80x64xf32>, memref<?x?x?x128xf32>
     hopper.reduce_add %v, %blocks[%b, %h, %t] fragment : vector<80x64xf32>, memref<?x?x?x5120xf32>
     hopper.reduce_add %v, %blocks[%b, %h, %t] fragment after %p as %n in %counters[%b, %h, %t] : vector<80x64xf32>, memref<?x?x?x5120xf32>, memref<?x?x?xi32>
-    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment turn %turns[%use] : vector<80x64xf32>, memref<?x?x?x5120xf32>
-    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment turn %turns[%use] kept : vector<80x64xf32>, memref<?x?x?x5120xf32>
-    hopper.reduce_add %w, %blocks[%b, %h, %t] fragment turn %turns taken : vector<80x64xf32>, memref<?x?x?x5120xf32>
+    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment first %first : vector<80x64xf32>, memref<?x?x?x5120xf32>
     ```
 
     Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; a buffer of other elements; a number of indices other than the rank, or
     with `fragment` than the rank less one; dimensions that are the same or are not any of the buffer; other numbers of floats; several of
     them along a dimension that is not contiguous, or with `end_n`; with `fragment` another extent of the last dimension, dimensions or ends;
-    counters that are not of i32, or a number of indices of them other than their rank; counters and a turn; a turn with a number that is taken, or that is not and has none; outside of a partition of warpgroups.
+    counters that are not of i32, or a number of indices of them other than their rank; both counters and `first`; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref, Variadic<Index>:$indices,
       OptionalAttr<I64Attr>:$m, OptionalAttr<I64Attr>:$n, Optional<Index>:$end_m, Optional<Index>:$end_n,
       DefaultValuedAttr<I64Attr, "1">:$width, Optional<I1>:$condition,
       Optional<Index>:$after, Optional<Index>:$own, Optional<AnyMemRef>:$counters, Variadic<Index>:$counter_indices,
-      Optional<Hopper_TurnsType>:$turns, Optional<I32>:$number, UnitAttr:$taken, UnitAttr:$kept);
+      Optional<I1>:$first);
   let assemblyFormat = [{
     $vector `,` $memref `[` $indices `]` (`m` $m^ `n` $n):(`fragment`)? (`end_m` $end_m^)? (`end_n` $end_n^)?
     (`vector` $width^)? (`if` $condition^)?
-    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? (`turn` $turns^)? (`[` $number^ `]`)? (`taken` $taken^)? (`kept` $kept^)? attr-dict
+    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? (`first` $first^)? attr-dict
     `:` type($vector) `,` type($memref) (`,` type($counters)^)?
   }];
   let extraClassDeclaration = [{
     /// Whether the buffer is in the order of registers.
     bool isFragment() { return !getM(); }
-    /// Whether it takes a turn, and whether it gives one back.
-    bool takesTurn() { return getTurns() && !getTaken(); }
-    bool givesTurnBack() { return getTurns() && !getKept(); }
   }];
   let hasVerifier = 1;
 }

@@ -15,7 +15,7 @@ def Hopper_CreateTurnsOp : Hopper_Op<"create_turns"> {
   let summary = "turns that the replicas of one partition hold for those of another";
   let description = [{
     Replica `w` of the partition that holds them does so for replica `w` of the one that takes them. Their uses are numbered from 0, as those of a channel are: a turn is held
-    (`hopper.hold_turn`), taken and given back (`hopper.reduce_add`), and passed on (`hopper.pass_turn`) once for each number, in order.
+    (`hopper.hold_turn`), taken (`hopper.take_turn`) and given back (`hopper.give_turn`), and passed on (`hopper.pass_turn`) once for each number, in order.
 
     ```mlir
     %turns = hopper.create_turns : !hopper.turns
@@ -29,7 +29,7 @@ def Hopper_HoldTurnOp : Hopper_Op<"hold_turn", [MemoryEffects<[MemRead, MemWrite
   let summary = "wait until it is the turn of this CTA";
   let description = [{
     Waits until the element of `counters` is `after`, and then lets the replica with the number of this one have turn `number`. What others have added before they wrote `after` is
-    there for that replica. Where `after` is 0 there are none, and the replica stores.
+    there for that replica, which is told whether that is 0.
 
     Operands: `turns`, `number`, an i32; `after`, the number of the worker before; `counters`, a buffer of i32, and an index for each dimension of it.
 
@@ -41,6 +41,44 @@ def Hopper_HoldTurnOp : Hopper_Op<"hold_turn", [MemoryEffects<[MemRead, MemWrite
   }];
   let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Index:$after, AnyMemRef:$counters, Variadic<Index>:$indices);
   let assemblyFormat = "$turns `[` $number `]` `after` $after `in` $counters `[` $indices `]` attr-dict `:` type($counters)";
+  let hasVerifier = 1;
+}
+
+def Hopper_TakeTurnOp : Hopper_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait for a turn that another partition holds";
+  let description = [{
+    Waits until turn `number` of this replica is held, and tells whether `after` of that turn is 0, so that nobody has added before. It comes before what the replica
+    waits for to have something to add, as both waits are one then. With a condition, which is uniform in the warpgroup, only where that holds; elsewhere the result is any value.
+
+    Operands: `turns`; `number`, an i32; `condition`, an i1.
+
+    ```mlir
+    %first = hopper.take_turn %turns[%n]
+    %first = hopper.take_turn %turns[%n] if %p
+    ```
+
+    Errors: outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Optional<I1>:$condition);
+  let results = (outs I1:$first);
+  let assemblyFormat = "$turns `[` $number `]` (`if` $condition^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Hopper_GiveTurnOp : Hopper_Op<"give_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "give back a turn to the partition that holds it";
+  let description = [{
+    Says that this replica has added what it adds in its turn. With a condition, which is uniform in the warpgroup, only where that holds.
+
+    ```mlir
+    hopper.give_turn %turns
+    hopper.give_turn %turns if %p
+    ```
+
+    Errors: outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_TurnsType:$turns, Optional<I1>:$condition);
+  let assemblyFormat = "$turns (`if` $condition^)? attr-dict";
   let hasVerifier = 1;
 }
 
