@@ -38,8 +38,9 @@ struct LaunchOptions {
 /// A program of the GPU. Its functions may be called from any number of threads
 /// at the same time. A kernel's code is loaded when it is first launched in a
 /// context, which takes milliseconds from a cubin and seconds from PTX.
-/// Contexts must live as long as the executable, and it as long as its launches
-/// run and as graphs that have captured them.
+/// Contexts must live as long as the executable, and it as long as graphs that
+/// have captured its launches. Its end waits for launches that run, and may be
+/// while a stream is being captured.
 class Executable {
 public:
   /// Checks a program. This needs no GPU and no driver.

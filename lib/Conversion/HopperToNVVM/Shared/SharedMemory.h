@@ -47,8 +47,8 @@ Value emitWaitFree(ThreadBuilder &b, const SharedTile &tile, Value stage,
 Value getPayload(ThreadBuilder &b, const SharedTile &tile, Value stage);
 /// A number in shared memory that all threads of a warp need. One of them reads
 /// it, the one that arrives later: so nobody has to know that the others were
-/// done with it. Where a condition that is not null does not hold, it is not read
-/// and 0.
+/// done with it. Where a condition that is not null does not hold, it is not
+/// read and 0.
 Value loadForWarp(ThreadBuilder &b, Value pointer, Value condition = {});
 void emitArrive(ThreadBuilder &b, Value barrier);
 /// One arrival for each warp, if a condition that is not null holds.
