@@ -247,7 +247,8 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
         schedule.schedule.getPackGQA() ? 0 : schedule.schedule.getRegisters();
     if (schedule.isForAnyStrides) {
       candidate.kind = Candidate::Kind::AnyStrides;
-    } else if (schedule.isLastResort) {
+    } else if (schedule.isLastResort ||
+               (schedule.isFallback && !form.isOneOfSeveral)) {
       candidate.kind = Candidate::Kind::LastResort;
     } else if (schedule.isSplitKV) {
       candidate.kind = Candidate::Kind::SplitKV;

@@ -168,7 +168,7 @@ func.func @window_128(%q: !t) -> !t {
 // registers, queries are in shared memory, and the search for KV blocks has more.
 // What costs the same as a schedule in front of it is compiled if that one spills.
 // CHECK:      mlir:[[@LINE+5]]:8: remark: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 232, {{.*}} q_in_registers
-// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 232,
+// CHECK-NEXT: fallback: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 232,
 // CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 224,
 // CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 64, {{.*}} registers = 216,
 func.func @grid(%q: !t, %columns: index) -> !t {

@@ -22,6 +22,9 @@ struct HopperSchedule : ::attn::cuda::Costs {
   bool isForAnyStrides = false;
   /// Whether it is for kernels that ptxas compiles with none of the others.
   bool isLastResort = false;
+  /// Whether no launch would take it beside another one, which costs no more
+  /// for any extents, so that it is for kernels with which that one spills.
+  bool isFallback = false;
   /// Bytes of stores and loads of spilled registers, together, with which it is
   /// faster still than those that would run in its place.
   int64_t spillBytes = 0;
@@ -29,10 +32,8 @@ struct HopperSchedule : ::attn::cuda::Costs {
   std::string row;
 };
 
-/// Makes schedules a last resort that no launch would take, as one of the
-/// others costs no more for any extents: they need not be compiled where that
-/// one is.
-void leaveForLastResort(MutableArrayRef<HopperSchedule> schedules);
+/// Finds out which schedules are fallbacks.
+void findFallbacks(MutableArrayRef<HopperSchedule> schedules);
 
 /// Columns of values that a warpgroup has registers for, and of queries and
 /// keys that shared memory holds.

@@ -117,6 +117,6 @@ mlir::attn::getGradientSchedules(AttentionGradOp op, const ScheduleTable &table,
     added.tileCost = row.tileCost;
     added.keyCost = row.keyCost * (facts.masked ? table.model.maskedPart : 1);
   }
-  leaveForLastResort(schedules);
+  findFallbacks(schedules);
   return schedules;
 }

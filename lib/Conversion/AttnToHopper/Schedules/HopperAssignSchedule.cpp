@@ -72,6 +72,7 @@ static void describe(Operation *op, const HopperSchedule &schedule) {
       op->emitRemark(schedule.isForAnyStrides ? "for any strides: "
                      : schedule.isSplitKV     ? "split-KV: "
                      : schedule.isLastResort  ? "last resort: "
+                     : schedule.isFallback    ? "fallback: "
                                               : "schedule: ");
   remark << schedule.schedule;
   ::attn::cuda::Costs::forEach(schedule, [&](StringRef name, double cost) {

@@ -218,14 +218,14 @@ static bool costsNoMore(const HopperSchedule &other,
          other.longKeyCost <= schedule.longKeyCost;
 }
 
-void mlir::attn::leaveForLastResort(MutableArrayRef<HopperSchedule> schedules) {
+void mlir::attn::findFallbacks(MutableArrayRef<HopperSchedule> schedules) {
   auto isUsual = [](const HopperSchedule &schedule) {
     return !schedule.isSplitKV && !schedule.isForAnyStrides &&
-           !schedule.isLastResort;
+           !schedule.isLastResort && !schedule.isFallback;
   };
   // Of those that cost the same the first one stays.
   for (HopperSchedule &schedule : schedules)
-    schedule.isLastResort |=
+    schedule.isFallback =
         isUsual(schedule) &&
         llvm::any_of(schedules, [&](const HopperSchedule &other) {
           return &other != &schedule && isUsual(other) &&
@@ -253,7 +253,7 @@ FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
     return op.emitError("expects a row of the table of schedules that this "
                         "attention takes for any extents");
   SmallVector<HopperSchedule> schedules(choices.begin(), choices.end());
-  leaveForLastResort(schedules);
+  findFallbacks(schedules);
   return schedules;
 }
 
