@@ -32,8 +32,9 @@ struct HopperSchedule : ::attn::cuda::Costs {
   std::string row;
 };
 
-/// Finds out which schedules are fallbacks.
-void findFallbacks(MutableArrayRef<HopperSchedule> schedules);
+/// Finds out which schedules are fallbacks. They come behind others that are no
+/// last resort.
+void findFallbacks(SmallVectorImpl<HopperSchedule> &schedules);
 
 /// Columns of values that a warpgroup has registers for, and of queries and
 /// keys that shared memory holds.

@@ -218,7 +218,7 @@ static bool costsNoMore(const HopperSchedule &other,
          other.longKeyCost <= schedule.longKeyCost;
 }
 
-void mlir::attn::findFallbacks(MutableArrayRef<HopperSchedule> schedules) {
+void mlir::attn::findFallbacks(SmallVectorImpl<HopperSchedule> &schedules) {
   auto isUsual = [](const HopperSchedule &schedule) {
     return !schedule.isSplitKV && !schedule.isForAnyStrides &&
            !schedule.isLastResort && !schedule.isFallback;
@@ -232,6 +232,19 @@ void mlir::attn::findFallbacks(MutableArrayRef<HopperSchedule> schedules) {
                  costsNoMore(other, schedule) &&
                  (&other < &schedule || !costsNoMore(schedule, other));
         });
+  auto isFallback = [](const HopperSchedule &schedule) {
+    return schedule.isFallback;
+  };
+  SmallVector<HopperSchedule> fallbacks =
+      llvm::filter_to_vector(schedules, isFallback);
+  // To insert none moves those behind to where they are, which empties them.
+  if (fallbacks.empty())
+    return;
+  llvm::erase_if(schedules, isFallback);
+  auto *behind = llvm::find_if(schedules, [](const HopperSchedule &schedule) {
+    return schedule.isLastResort;
+  });
+  schedules.insert(behind, fallbacks.begin(), fallbacks.end());
 }
 
 FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
