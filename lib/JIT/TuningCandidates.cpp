@@ -102,12 +102,13 @@ struct Members {
         [&] { return mlir::emitError(mlir::UnknownLoc::get(context)); },
         context, from.getTileM(), tileN, stages, from.getRegisters(),
         headSwizzle, from.getHeadSwizzleKeys(), from.getHeadSwizzleLeastKeys(),
-        from.getLongestFirstRows(), from.getCaptureStages(),
-        from.getMinCtasPerSm(), from.getInFlight(), from.getLongestFirst(),
-        from.getZigzag(), from.getShortFirst(), persistent, pingPong,
-        qInRegisters, from.getBiasInProduct(), from.getStrided(),
-        from.getSplitKV(), from.getPackGQA(), from.getReuseQ(), from.getOrder(),
-        from.getExclusive(), from.getPartitions());
+        from.getLongestFirstRows(), from.getLongestFirstLeastTiles(),
+        from.getCaptureStages(), from.getMinCtasPerSm(), from.getInFlight(),
+        from.getLongestFirst(), from.getZigzag(), from.getShortFirst(),
+        persistent, pingPong, qInRegisters, from.getBiasInProduct(),
+        from.getStrided(), from.getSplitKV(), from.getPackGQA(),
+        from.getReuseQ(), from.getOrder(), from.getExclusive(),
+        from.getPartitions());
   }
 
   hopper::ScheduleAttr from;

@@ -22,7 +22,10 @@
 // Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block.
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
 // Work tiles come from the last one on, so that places are counted, and tiles are those at a place.
-// CHECK: %[[SHORT:.*]] = arith.cmpi ule, %{{.*}}, %c1073741824 : index
+// So they do where there are many of them.
+// CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c1073741824 : index
+// CHECK: %[[MANY:.*]] = arith.cmpi uge, %{{.*}}, %c1024 : index
+// CHECK: %[[SHORT:.*]] = arith.andi %[[FEW]], %[[MANY]] : i1
 // CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[TILE]]
 // CHECK: %[[PLACE:.*]] = arith.select %[[SHORT]], %[[BACK]], %[[TILE]]
 // CHECK: scf.for %[[OTHER:.*]] = %c0 to %[[PLACE]] step

@@ -84,7 +84,7 @@ func.func @f32(%x: !t, %l: !l) -> !t {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, in_flight = 2, longest_first, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -102,7 +102,7 @@ func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, in_flight = 2, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}

@@ -145,6 +145,16 @@
 
 // -----
 
+// expected-error@+1 {{expects longest_first_least_tiles to be from 0 to 1073741824, but got -1}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first, longest_first_least_tiles = -1>
+
+// -----
+
+// expected-error@+1 {{expects longest_first_least_tiles together with longest_first or longest_first_rows}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first_least_tiles = 64>
+
+// -----
+
 // expected-error@+1 {{expects longest_first_rows to be without zigzag}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first_rows = 1024, zigzag>
 

@@ -3,7 +3,7 @@
 // CHECK: all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, head_swizzle_least_keys = 4096, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>
 // CHECK-SAME: captures = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, capture_stages = 2>
 // CHECK-SAME: four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_swizzle = 1>
-// CHECK-SAME: late = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, head_swizzle = 1, longest_first_rows = 1024, in_flight = 3>
+// CHECK-SAME: late = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, head_swizzle = 1, longest_first_rows = 1024, longest_first_least_tiles = 64, in_flight = 3>
 // CHECK-SAME: one = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_swizzle = 1>
 // CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_swizzle = 1, zigzag, short_first>
 // CHECK-SAME: packed = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 184, head_swizzle = 1, min_ctas_per_sm = 2, pack_gqa>
@@ -16,7 +16,7 @@ func.func private @holder() attributes {
   all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, head_swizzle_least_keys = 4096, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>,
   captures = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, capture_stages = 2>,
   four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_swizzle = 1>,
-  late = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, in_flight = 3, longest_first_rows = 1024>,
+  late = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, in_flight = 3, longest_first_rows = 1024, longest_first_least_tiles = 64>,
   // Two stages and groups of one head unless something else is written.
   one = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256>,
   order = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, short_first, zigzag>,

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-lower-work-loop)))' | FileCheck %s
 
 #persistent = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 4, longest_first, persistent>
-#short = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, longest_first_rows = 1024>
+#short = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, longest_first_rows = 1024, longest_first_least_tiles = 64>
 #single = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 
 gpu.module @m {
@@ -119,15 +119,17 @@ gpu.module @m {
     gpu.return
   }
 
-  // Up to 8 tiles, those of 1024 rows, come from the last one on.
+  // Up to 8 tiles, those of 1024 rows, come from the last one on, if there are 64 of all heads.
 
   // CHECK-LABEL: gpu.func @short
   // CHECK: partition @load
   // CHECK: %[[TILES:.*]] = arith.index_cast %{{.*}} : index to i32
   // CHECK: %[[TILE:.*]] = arith.remui
   // CHECK: %[[IS_SHORT:.*]] = arith.cmpi sle, %{{.*}}, %c8_i32
+  // CHECK: %[[ARE_MANY:.*]] = arith.cmpi sge, %{{.*}}, %c64_i32
+  // CHECK: %[[IS_FROM_END:.*]] = arith.andi %[[IS_SHORT]], %[[ARE_MANY]]
   // CHECK: %[[FROM_END:.*]] = arith.subi %{{.*}}, %[[TILE]]
-  // CHECK: %[[OWN:.*]] = arith.select %[[IS_SHORT]], %[[FROM_END]], %[[TILE]]
+  // CHECK: %[[OWN:.*]] = arith.select %[[IS_FROM_END]], %[[FROM_END]], %[[TILE]]
   // CHECK: hopper.position %[[OWN]]
   gpu.func @short(%map: !hopper.map<64x64xbf16>, %n: index)
       kernel attributes {hopper.schedule = #short} {

@@ -74,11 +74,12 @@ public:
         op.getContext(), row.getTileM(), row.getTileN(), row.getStages(),
         row.getRegisters(), row.getHeadSwizzle(), row.getHeadSwizzleKeys(),
         row.getHeadSwizzleLeastKeys(), row.getLongestFirstRows(),
-        row.getCaptureStages(), row.getMinCtasPerSm(), row.getInFlight(),
-        row.getLongestFirst(), row.getZigzag(), row.getShortFirst(),
-        row.getPersistent(), row.getPingPong(), row.getQInRegisters(),
-        row.getBiasInProduct(), row.getStrided(), row.getSplitKV(),
-        row.getPackGQA(), row.getReuseQ(), builder.getArrayAttr(order),
+        row.getLongestFirstLeastTiles(), row.getCaptureStages(),
+        row.getMinCtasPerSm(), row.getInFlight(), row.getLongestFirst(),
+        row.getZigzag(), row.getShortFirst(), row.getPersistent(),
+        row.getPingPong(), row.getQInRegisters(), row.getBiasInProduct(),
+        row.getStrided(), row.getSplitKV(), row.getPackGQA(), row.getReuseQ(),
+        builder.getArrayAttr(order),
         exclusive.empty() ? ArrayAttr() : builder.getArrayAttr(exclusive),
         partitions.empty() ? DictionaryAttr()
                            : builder.getDictionaryAttr(partitions));

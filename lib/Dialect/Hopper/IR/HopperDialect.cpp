@@ -69,6 +69,10 @@ std::optional<int64_t> hopper::ScheduleAttr::getMostTilesFromEnd() const {
   return getLongestFirst() ? kMaxPosition : getLongestFirstRows() / getTileM();
 }
 
+int64_t hopper::ScheduleAttr::getLeastTilesFromEnd() const {
+  return getLongestFirstLeastTiles();
+}
+
 /// What a warpgroup adds is contiguous then, without an exchange of registers.
 MemRefLayoutAttrInterface
 hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
@@ -80,7 +84,8 @@ hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headSwizzle = 1,
           headSwizzleKeys = 0, headSwizzleLeastKeys = 0, longestFirstRows = 0,
-          captureStages = 0, minCtasPerSm = 1, inFlight = 0;
+          longestFirstLeastTiles = 0, captureStages = 0, minCtasPerSm = 1,
+          inFlight = 0;
   bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
        biasInProduct = false, strided = false, splitKV = false, packGQA = false,
@@ -138,6 +143,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"head_swizzle_keys", &headSwizzleKeys},
           {"head_swizzle_least_keys", &headSwizzleLeastKeys},
           {"longest_first_rows", &longestFirstRows},
+          {"longest_first_least_tiles", &longestFirstLeastTiles},
           {"capture_stages", &captureStages},
           {"min_ctas_per_sm", &minCtasPerSm},
           {"in_flight", &inFlight}})
@@ -175,9 +181,10 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headSwizzle,
-      headSwizzleKeys, headSwizzleLeastKeys, longestFirstRows, captureStages,
-      minCtasPerSm, inFlight, longestFirst, zigzag, shortFirst, persistent,
-      pingPong, inRegisters, biasInProduct, strided, splitKV, packGQA, reuseQ,
+      headSwizzleKeys, headSwizzleLeastKeys, longestFirstRows,
+      longestFirstLeastTiles, captureStages, minCtasPerSm, inFlight,
+      longestFirst, zigzag, shortFirst, persistent, pingPong, inRegisters,
+      biasInProduct, strided, splitKV, packGQA, reuseQ,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -195,6 +202,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", head_swizzle_least_keys = " << getHeadSwizzleLeastKeys();
   if (getLongestFirstRows())
     printer << ", longest_first_rows = " << getLongestFirstRows();
+  if (getLongestFirstLeastTiles())
+    printer << ", longest_first_least_tiles = " << getLongestFirstLeastTiles();
   if (getCaptureStages())
     printer << ", capture_stages = " << getCaptureStages();
   if (getMinCtasPerSm() != 1)
@@ -250,9 +259,10 @@ LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headSwizzle,
     int64_t headSwizzleKeys, int64_t headSwizzleLeastKeys,
-    int64_t longestFirstRows, int64_t captureStages, int64_t minCtasPerSm,
-    int64_t inFlight, bool longestFirst, bool zigzag, bool, bool persistent,
-    bool, bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
+    int64_t longestFirstRows, int64_t longestFirstLeastTiles,
+    int64_t captureStages, int64_t minCtasPerSm, int64_t inFlight,
+    bool longestFirst, bool zigzag, bool, bool persistent, bool,
+    bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
     bool reuseQ, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
@@ -260,6 +270,9 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << " together with an order";
   if (longestFirst && zigzag)
     return emitError() << "expects longest_first or zigzag, not both";
+  if (longestFirstLeastTiles && !longestFirst && !longestFirstRows)
+    return emitError() << "expects longest_first_least_tiles together with "
+                          "longest_first or longest_first_rows";
   if (longestFirstRows && (longestFirst || zigzag))
     return emitError() << "expects longest_first_rows to be without "
                        << (zigzag ? "zigzag" : "longest_first");
@@ -281,7 +294,8 @@ LogicalResult hopper::ScheduleAttr::verify(
   for (auto [name, count] :
        {std::pair<StringRef, int64_t>("head_swizzle_keys", headSwizzleKeys),
         {"head_swizzle_least_keys", headSwizzleLeastKeys},
-        {"longest_first_rows", longestFirstRows}})
+        {"longest_first_rows", longestFirstRows},
+        {"longest_first_least_tiles", longestFirstLeastTiles}})
     if (count < 0 || count > kMaxPosition)
       return emitError() << "expects " << name << " to be from 0 to "
                          << kMaxPosition << ", but got " << count;

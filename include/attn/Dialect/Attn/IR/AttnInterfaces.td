@@ -97,6 +97,8 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{The work tiles of a head are started from the last one on where there are at most so
       many of them, or else from the first one on; none where neither is so.}],
       "std::optional<int64_t>", "getMostTilesFromEnd", (ins), [{}], [{ return std::nullopt; }]>,
+    InterfaceMethod<[{How many work tiles of all heads there have to be for that.}],
+      "int64_t", "getLeastTilesFromEnd", (ins), [{}], [{ return 0; }]>,
     InterfaceMethod<[{The layout of a buffer of this shape that work tiles add sums to, of whose dimension `m`
       each partition of a worker has as many elements as it has rows, and all of `n`; null for rows.}],
       "::mlir::MemRefLayoutAttrInterface", "getSumLayout",

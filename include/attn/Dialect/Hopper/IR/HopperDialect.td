@@ -44,7 +44,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "getMostTilesFromEnd", "getSumLayout"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "getMostTilesFromEnd", "getLeastTilesFromEnd", "getSumLayout"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -67,6 +67,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `longest_first`: the tiles of the last queries come first.
     * `longest_first_rows`: those of the last queries, or of the last keys of gradients, come first where a head has at most so many; 0 (not written) for never; not
       together with `longest_first` or `zigzag`.
+    * `longest_first_least_tiles`: with either of these, only where there are at least so many work tiles of all heads together; 0 (not written) for any number.
     * `zigzag`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
       together with `longest_first`.
     * `short_first`: where `tile_m` does not divide the number of queries, the first tile has fewer of them, in multiples of 64, and not the last one, which
@@ -105,6 +106,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
       "int64_t":$registers, "int64_t":$headSwizzle, "int64_t":$headSwizzleKeys, "int64_t":$headSwizzleLeastKeys,
       "int64_t":$longestFirstRows,
+      "int64_t":$longestFirstLeastTiles,
       "int64_t":$captureStages, "int64_t":$minCtasPerSm, "int64_t":$inFlight, "bool":$longestFirst,
       "bool":$zigzag, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,

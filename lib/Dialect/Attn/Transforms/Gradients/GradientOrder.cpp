@@ -76,6 +76,18 @@ static Value emitPlace(OpBuilder &builder, AttentionGradOp op,
   Value isFromEnd =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, numTiles,
                             createIndex(builder, loc, mostFromEnd));
+  if (int64_t least = op.getScheduleAttr().getLeastTilesFromEnd()) {
+    Layout layout = AttentionLikeOpInterface(op).getLayout(1);
+    Value all = numTiles;
+    for (unsigned dim : {layout.b, layout.h})
+      all = arith::MulIOp::create(
+          builder, loc, all,
+          tensor::DimOp::create(builder, loc, op.getKey(), dim));
+    Value areMany =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, all,
+                              createIndex(builder, loc, least));
+    isFromEnd = arith::AndIOp::create(builder, loc, isFromEnd, areMany);
+  }
   Value last = arith::SubIOp::create(builder, loc, numTiles,
                                      createIndex(builder, loc, 1));
   Value fromEnd = arith::SubIOp::create(builder, loc, last, tile);
