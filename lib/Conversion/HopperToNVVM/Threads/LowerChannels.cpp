@@ -20,10 +20,7 @@ static Results lowerGet(hopper::GetOp op, Operands<hopper::GetOp> in,
     if (tile.isWrittenByThreads)
       emitProxyFence(b);
   };
-  if (op.getCondition())
-    b.ifThen(in.getCondition()[0], wait);
-  else
-    wait();
+  b.ifThen(getOptional(in.getCondition()), wait);
   Results results = {getStageTile(b, tile, stage)};
   if (!op.getPayload())
     return results;

@@ -125,10 +125,7 @@ static void lowerPutFragment(hopper::PutFragmentOp op,
     emitWarpSync(b);
     emitWarpArrive(b, full);
   };
-  if (op.getCondition())
-    b.ifThen(in.getCondition()[0], emitWrite);
-  else
-    emitWrite();
+  b.ifThen(getOptional(in.getCondition()), emitWrite);
 }
 
 /// Bits of a float as an integer that grows with it, or back.

@@ -85,17 +85,11 @@ static void emitReduceRows(hopper::ReduceAddOp op,
       return {};
     return b.slt(at, b.toInt(end, 64));
   };
-  auto emitIf = [&](Value condition, function_ref<void()> body) {
-    if (condition)
-      b.ifThen(condition, body);
-    else
-      body();
-  };
   Elements list(in.getVector());
   auto emitRow = [&](Value inM, Value inN,
                      ArrayRef<SmallVector<Value>> groups) {
     Value atM = b.add(firstM, b.zext64(inM));
-    emitIf(isBelow(atM, in.getEndM()), [&] {
+    b.ifThen(isBelow(atM, in.getEndM()), [&] {
       Value atN = b.add(firstN, b.zext64(inN));
       // A group of one element has its neighbour as the next one.
       auto size = static_cast<int64_t>(groups.size());
@@ -103,7 +97,7 @@ static void emitReduceRows(hopper::ReduceAddOp op,
         int64_t column = width == 1 ? number / 2 * 8 + number % 2 : number * 8;
         position[m] = {atM, 0};
         position[n] = {atN, column};
-        emitIf(isBelow(b.addOffset(atN, column), in.getEndN()), [&] {
+        b.ifThen(isBelow(b.addOffset(atN, column), in.getEndN()), [&] {
           reduction.emit(b.getAddress(buffer, position, /*bytes=*/4),
                          groups[number]);
         });
@@ -142,17 +136,13 @@ static void emitReduceRows(hopper::ReduceAddOp op,
 
 static void lowerReduceAdd(hopper::ReduceAddOp op,
                            Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
-  auto emit = [&] {
-    Reduction reduction{b, op.getFirst() ? in.getFirst()[0] : Value()};
+  b.ifThen(getOptional(in.getCondition()), [&] {
+    Reduction reduction{b, getOptional(in.getFirst())};
     if (op.isFragment())
       emitReduceFragment(op, in, reduction);
     else
       emitReduceRows(op, in, reduction);
-  };
-  if (op.getCondition())
-    b.ifThen(in.getCondition()[0], emit);
-  else
-    emit();
+  });
 }
 
 void mlir::attn::populateSumPatterns(ThreadPatterns &patterns) {

@@ -46,15 +46,11 @@ static void lowerHoldTurn(HoldTurnOp op, Operands<HoldTurnOp> in,
 
 static Elements lowerTakeTurn(TakeTurnOp op, Operands<TakeTurnOp> in,
                               ThreadBuilder &b) {
-  auto wait = [&] {
+  Value condition = getOptional(in.getCondition());
+  b.ifThen(condition, [&] {
     emitWait(b, b.kernel.shared.get(op.getTurns()).fullBarrier,
              in.getNumber()[0]);
-  };
-  Value condition = op.getCondition() ? in.getCondition()[0] : Value();
-  if (condition)
-    b.ifThen(condition, wait);
-  else
-    wait();
+  });
   Value before = loadForWarp(b, getPlaceBefore(b, op.getTurns()), condition);
   return {b.eq(before, 0)};
 }
@@ -65,7 +61,7 @@ static void lowerGiveTurn(GiveTurnOp op, Operands<GiveTurnOp> in,
   emitWarpArrive(b,
                  getBarrier(b, b.kernel.shared.get(op.getTurns()).emptyBarrier,
                             b.thread.warpgroup),
-                 op.getCondition() ? in.getCondition()[0] : Value());
+                 getOptional(in.getCondition()));
 }
 
 static void lowerPassTurn(PassTurnOp op, Operands<PassTurnOp> in,

@@ -102,6 +102,8 @@ Value ThreadBuilder::offsetPointer(Value base, int64_t offset) {
 }
 
 void ThreadBuilder::ifThen(Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
   auto branch = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(branch.thenBlock());

@@ -237,6 +237,7 @@ public:
   Value addOffset(Value value, int64_t offset);
   Value offsetPointer(Value base, Value offset);
   Value offsetPointer(Value base, int64_t offset);
+  /// Always, if the condition is null.
   void ifThen(Value condition, function_ref<void()> body);
   /// Instructions that do more than compute their results.
   SmallVector<Value> asmOp(StringRef text, StringRef constraints,

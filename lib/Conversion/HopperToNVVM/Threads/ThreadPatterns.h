@@ -21,6 +21,11 @@ using Results = SmallVector<Elements>;
 template <typename OpT>
 using Operands = typename OpT::template GenericAdaptor<ArrayRef<ValueRange>>;
 
+/// That of an optional operand of one value, or null.
+inline Value getOptional(ValueRange values) {
+  return values.empty() ? Value() : values[0];
+}
+
 namespace detail {
 inline FailureOr<Results> toResults(Elements elements) {
   return Results{std::move(elements)};

@@ -103,7 +103,7 @@ WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
   }
   if (isFromEnd)
     tile = b.select(isFromEnd, fromEnd(tile), tile);
-  else if (most || schedule.getLongestFirst())
+  else if (most)
     tile = fromEnd(tile);
   if (schedule.getZigzag()) {
     Value half = b.divU(tile, 2), isEven = b.eq(b.remU(tile, 2), 0);
