@@ -145,7 +145,10 @@ llvm::Error LaunchCompilation::findCandidates() {
   });
   for (auto [number, candidate] : llvm::enumerate(candidates)) {
     bool isLastResort = candidate.kind == Kind::LastResort;
-    (isLastResort && hasFirst ? rest : round).push_back(number);
+    (candidate.kind == Kind::Fallback ? fallbacks
+     : isLastResort && hasFirst       ? rest
+                                      : round)
+        .push_back(number);
     hasFirst |= isLastResort;
   }
   if (compilation.options.firstSchedule)
@@ -279,7 +282,7 @@ void LaunchCompilation::addVerdict(Attempt &attempt) {
   split = std::move(variant);
 }
 
-llvm::Error LaunchCompilation::finishRound(bool isFirst) {
+llvm::Error LaunchCompilation::finishRound(bool takesAll) {
   auto wait = [&]() -> llvm::Error {
     for (size_t number : round)
       attempts[number].wait();
@@ -289,7 +292,7 @@ llvm::Error LaunchCompilation::finishRound(bool isFirst) {
     return error;
   for (size_t number : round) {
     // Those behind the first one might as well not have been tried.
-    if (!isFirst && !program.launches.empty())
+    if (!takesAll && !program.launches.empty())
       break;
     Attempt &attempt = attempts[number];
     if (compilation.options.dumpLLVM && !attempt.verdict.log.empty()) {
@@ -304,8 +307,19 @@ llvm::Error LaunchCompilation::finishRound(bool isFirst) {
 }
 
 llvm::Expected<KernelPackage> LaunchCompilation::finish() {
-  if (llvm::Error error = finishRound(/*isFirst=*/true))
+  if (llvm::Error error = finishRound(/*takesAll=*/true))
     return error;
+  bool isOneRejected = llvm::any_of(round, [&](size_t number) {
+    return candidates[number].kind == Kind::Usual &&
+           !attempts[number].verdict.isAccepted;
+  });
+  if (isOneRejected && !fallbacks.empty()) {
+    round = fallbacks;
+    if (llvm::Error error = startRound())
+      return error;
+    if (llvm::Error error = finishRound(/*takesAll=*/true))
+      return error;
+  }
   // Several are assembled side by side where processors have nothing else to
   // do.
   size_t numTriedAtOnce =
@@ -316,7 +330,7 @@ llvm::Expected<KernelPackage> LaunchCompilation::finish() {
     rest.erase(rest.begin(), rest.begin() + count);
     if (llvm::Error error = startRound())
       return error;
-    if (llvm::Error error = finishRound(/*isFirst=*/false))
+    if (llvm::Error error = finishRound(/*takesAll=*/false))
       return error;
   }
   if (program.launches.empty()) {

@@ -56,7 +56,7 @@ private:
   llvm::Error startRound();
   llvm::Error startAttempt(size_t number);
   llvm::Error addChecks();
-  llvm::Error finishRound(bool isFirst);
+  llvm::Error finishRound(bool takesAll);
   void addVerdict(Attempt &attempt);
   void addVariant(Attempt &attempt);
 
@@ -72,8 +72,9 @@ private:
   std::vector<std::string> parts;
   /// By the numbers of candidates.
   std::deque<Attempt> attempts;
-  /// Which are assembled now, and which are only if no other is compiled well.
-  llvm::SmallVector<size_t> round, rest;
+  /// Which are assembled now, which are only if one of these is not compiled
+  /// well, and which if no other is.
+  llvm::SmallVector<size_t> round, fallbacks, rest;
 
   KernelMetadata described;
   cuda::CudaProgram program;

@@ -247,9 +247,10 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
         schedule.schedule.getPackGQA() ? 0 : schedule.schedule.getRegisters();
     if (schedule.isForAnyStrides) {
       candidate.kind = Candidate::Kind::AnyStrides;
-    } else if (schedule.isLastResort ||
-               (schedule.isFallback && !form.isOneOfSeveral)) {
+    } else if (schedule.isLastResort) {
       candidate.kind = Candidate::Kind::LastResort;
+    } else if (schedule.isFallback) {
+      candidate.kind = Candidate::Kind::Fallback;
     } else if (schedule.isSplitKV) {
       candidate.kind = Candidate::Kind::SplitKV;
       candidate.combineCost = table.model.combineCost;

@@ -42,7 +42,9 @@ struct Candidate : cuda::Costs {
   enum class Kind {
     /// One of several, of which a launch takes one by its extents.
     Usual,
-    /// To try where none of the usual ones can be assembled well.
+    /// As a usual one, to try where some of these cannot be assembled well.
+    Fallback,
+    /// To try where none of the others can be.
     LastResort,
     /// Shares out keys: of use beside others alone.
     SplitKV,

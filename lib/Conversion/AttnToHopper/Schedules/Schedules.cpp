@@ -221,7 +221,7 @@ static bool costsNoMore(const HopperSchedule &other,
 void mlir::attn::findFallbacks(SmallVectorImpl<HopperSchedule> &schedules) {
   auto isUsual = [](const HopperSchedule &schedule) {
     return !schedule.isSplitKV && !schedule.isForAnyStrides &&
-           !schedule.isLastResort && !schedule.isFallback;
+           !schedule.isLastResort;
   };
   // Of those that cost the same the first one stays.
   for (HopperSchedule &schedule : schedules)
