@@ -107,8 +107,8 @@ struct Members {
         from.getLongestFirst(), from.getZigzag(), from.getShortFirst(),
         persistent, pingPong, qInRegisters, from.getBiasInProduct(),
         from.getStrided(), from.getSplitKV(), from.getPackGQA(),
-        from.getReuseQ(), from.getOrder(), from.getExclusive(),
-        from.getPartitions());
+        from.getReuseQ(), from.getWriteDq(), from.getOrder(),
+        from.getExclusive(), from.getPartitions());
   }
 
   hopper::ScheduleAttr from;

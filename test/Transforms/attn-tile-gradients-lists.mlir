@@ -43,9 +43,11 @@
 // CHECK: %[[AFTER:.*]] = scf.forall (%[[B:.*]], %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (2, 1, %[[BLOCKS]], %[[TILES]])
 // CHECK: tensor.extract %[[OTHERS]]#0
 // CHECK: tensor.extract %[[OTHERS]]#1
-// CHECK: %[[END:.*]] = arith.minsi %[[TILE]], %
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: %[[OWN:.*]] = arith.index_cast %[[TILE]]
 // CHECK: scf.for %[[OTHER:.*]] = %{{.*}} to %[[END]]
 // CHECK: tensor.extract %[[CLASSES]][%[[B]], %c0, %[[OTHER]], %[[BLOCK]]]
+// CHECK: arith.cmpi slt, %{{.*}}, %[[OWN]]
 // CHECK: } {attn.preparation
 
 // The loop is over the entries of a list, twice as two heads share one. What the mask reads is for partial tiles alone.
@@ -135,13 +137,14 @@ func.func @windows(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %widths: ten
 // CHECK: %[[OTHERS:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %[[BLOCKS]]) {{.*}} -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
 // CHECK: } {attn.preparation
 // CHECK: scf.forall (%[[B:.*]], %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (2, 1, %[[BLOCKS]], %[[TILES]])
-// CHECK: %[[PLACE:.*]] = arith.select %[[SHORT:.*]], %{{.*}}, %[[TILE]]
 // CHECK: tensor.extract %[[OTHERS]]#0
 // CHECK: tensor.extract %[[OTHERS]]#1
 // CHECK: %[[LEAST:.*]] = arith.minsi
 // CHECK: %[[MOST:.*]] = arith.maxsi
 // CHECK: %[[BEGIN:.*]] = arith.maxsi
-// CHECK: %[[END:.*]] = arith.minsi %[[PLACE]], %
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: %[[PLACE:.*]] = arith.select %[[SHORT:.*]], %{{.*}}, %[[TILE]]
+// CHECK: %[[OWN:.*]] = arith.index_cast %[[PLACE]]
 // CHECK: scf.for %[[OTHER:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK: %[[AT:.*]] = arith.select %[[SHORT]], %{{.*}}, %[[OTHER]]
 // CHECK: tensor.extract %[[CLASSES]][%[[B]], %c0, %[[AT]], %[[BLOCK]]]

@@ -14,25 +14,41 @@
 // Of sums in one order the first is stored.
 // CHECK-NEXT: %[[COUNTERS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x2xi32>
 // CHECK: linalg.fill ins(%{{.*}}) outs(%[[COUNTERS]] : memref<2x4x?x2xi32>)
-// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 128) {
-// CHECK: vector.reduction <add>
-// CHECK: memref.store %{{.*}}, %[[LSE]]
-// CHECK: memref.store %{{.*}}, %[[DELTA]]
 
-// Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block.
+// Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block. And whether it
+// is the last one of these, and whether there is any.
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
 // Work tiles come from the last one on, so that places are counted, and tiles are those at a place.
 // So they do where there are many of them.
-// CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c1073741824 : index
+// CHECK: %[[FEW:.*]] = arith.cmpi ule, %[[COUNT:.*]], %c1073741824 : index
 // CHECK: %[[MANY:.*]] = arith.cmpi uge, %{{.*}}, %c1024 : index
 // CHECK: %[[SHORT:.*]] = arith.andi %[[FEW]], %[[MANY]] : i1
 // CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[TILE]]
 // CHECK: %[[PLACE:.*]] = arith.select %[[SHORT]], %[[BACK]], %[[TILE]]
-// CHECK: scf.for %[[OTHER:.*]] = %c0 to %[[PLACE]] step
+// CHECK: %[[OWN:.*]] = arith.index_cast %[[PLACE]]
+// CHECK: %[[FOUND:.*]]:2 = scf.for %[[OTHER:.*]] = %c0 to %[[COUNT]] step %c1 iter_args(%[[NEAREST:.*]] = %c0_i32, %[[LAST:.*]] = %c0_i32)
 // CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[OTHER]]
 // CHECK: arith.select %[[SHORT]], %[[BACK]], %[[OTHER]]
-// CHECK: %[[NUMBER:.*]] = arith.addi %[[OTHER]], %c1
-// CHECK: arith.maxsi %{{.*}} : i32
+// CHECK: %[[MEETS:.*]] = arith.andi
+// CHECK: %[[AT:.*]] = arith.index_cast %[[OTHER]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[AT]], %c1_i32
+// CHECK: %[[IS:.*]] = arith.cmpi slt, %[[AT]], %[[OWN]]
+// CHECK: %[[ISNEAREST:.*]] = arith.andi %[[MEETS]], %[[IS]]
+// CHECK: %[[IF:.*]] = arith.select %[[ISNEAREST]], %[[NUMBER]], %c0_i32
+// CHECK: arith.maxsi %[[NEAREST]], %[[IF]]
+// CHECK: %[[IF:.*]] = arith.select %[[MEETS]], %[[NUMBER]], %c0_i32
+// CHECK: arith.maxsi %[[LAST]], %[[IF]]
+// CHECK: arith.shli %[[FOUND]]#0, %c2_i32
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[OWN]], %c1_i32
+// CHECK: %[[ISLAST:.*]] = arith.cmpi eq, %[[FOUND]]#1, %[[NUMBER]]
+// CHECK: arith.extui %[[ISLAST]]
+// CHECK: %[[ISANY:.*]] = arith.cmpi ne, %[[FOUND]]#1, %c0_i32
+// CHECK: arith.select %[[ISANY]], %c2_i32, %c0_i32
+
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 128) {
+// CHECK: vector.reduction <add>
+// CHECK: memref.store %{{.*}}, %[[LSE]]
+// CHECK: memref.store %{{.*}}, %[[DELTA]]
 
 // Two heads of queries share a head of keys: blocks of both are one loop, the
 // same block of either before the next one.
@@ -63,7 +79,8 @@
 // CHECK: attn.step @ds
 // CHECK: attn.step @dq
 // CHECK: attn.step @red
-// CHECK: %[[AFTER:.*]] = tensor.extract %[[BEFORE]]
+// CHECK: %[[ENTRY:.*]] = tensor.extract %[[BEFORE]]
+// CHECK: %[[AFTER:.*]] = arith.shrui %[[ENTRY]], %c2_i32
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[AFTER]]
 // CHECK: %[[PLACE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[OWN]]
 // CHECK: %[[NUMBER:.*]] = arith.addi %[[PLACE]], %c1
@@ -168,6 +185,70 @@ func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !o
     ins(%q, %k, %v, %o, %l, %do : !odd, !odd, !odd, !odd, !l, !odd)
     outs(%dq, %dk : !odd, !odd) attributes {nondeterministic}
   return %d#0, %d#1 : !odd, !odd
+}
+
+// The last work tile to add writes what a block gets of dq, and no kernel behind does.
+// CHECK-LABEL: func @last_writes
+// In front, rows of dq that no work tile adds to are zeros; the last one that does writes others.
+// CHECK: %[[ZEROS:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[T:.*]], %{{.*}}) in (2, 4, %{{.*}}, 128) {{.*}} -> (tensor<2x4x?x64xbf16>) {
+// CHECK: %[[ISQUERY:.*]] = arith.cmpi slt
+// CHECK: vector.reduction <add>
+// CHECK: memref.store %{{.*}}, %{{.*}}
+// CHECK: memref.store %{{.*}}, %{{.*}}
+// CHECK: %[[ENTRY:.*]] = tensor.extract %[[ORDER:.*]][%c0, %c0, %[[T]], %c0]
+// CHECK: %[[BIT:.*]] = arith.andi %[[ENTRY]], %c2_i32
+// CHECK: %[[ANY:.*]] = arith.cmpi ne, %[[BIT]], %c0_i32
+// CHECK: %[[NONE:.*]] = arith.cmpi eq, %[[ANY]], %false
+// CHECK: %[[WRITES:.*]] = arith.andi %[[ISQUERY]], %[[NONE]]
+// CHECK: %[[MASK:.*]] = vector.broadcast %[[WRITES]] : i1 to vector<64xi1>
+// CHECK: vector.transfer_write %{{.*}}, %{{.*}}, %[[MASK]] {in_bounds = [true]} : vector<64xbf16>
+// CHECK: %[[DQ:.*]] = bufferization.to_buffer %[[ZEROS]]
+// CHECK: attn.step @red
+// CHECK: %[[ENTRY:.*]] = tensor.extract %[[ORDER]]
+// CHECK: %[[AFTER:.*]] = arith.shrui %[[ENTRY]], %c2_i32
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[AFTER]]
+// CHECK: %[[BIT:.*]] = arith.andi %[[ENTRY]], %c1_i32
+// CHECK: %[[LAST:.*]] = arith.cmpi ne, %[[BIT]], %c0_i32
+// CHECK: attn.accumulate ordered {{.*}} after %[[INDEX]] as {{.*}} last %[[LAST]] to %[[DQ]]{{.*}} scale 1.250000e-01
+// CHECK: %[[RESULT:.*]] = bufferization.to_tensor %[[DQ]] restrict writable
+// CHECK: return %[[RESULT]]
+// KERNEL: gpu.func @last_writes_before0
+// KERNEL: scf.if
+// KERNEL: vector.transfer_write {{.*}} vector<16xbf16>
+// KERNEL-NOT: @last_writes_behind
+// KERNEL: gpu.func @last_writes(
+// KERNEL: hopper.reduce_add {{.*}} fragment after %{{.*}} as %{{.*}} in {{.*}} last %{{.*}} to %{{.*}}[{{.*}}] m 2 n 3 end_m %{{.*}} scale 1.250000e-01
+// Where queries are columns, the second warpgroup has 32 of 96.
+// KERNEL: gpu.func @last_columns(
+// KERNEL: hopper.reduce_add {{.*}} fragment after %{{.*}} as %{{.*}} in {{.*}} last %{{.*}} to %{{.*}}[{{.*}}] m 3 n 2 end_m %{{.*}} end_n %{{.*}} scale
+func.func @last_writes(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
+  %d:3 = attn.attention_grad schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, write_dq, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)]> wrt(q, k, v)
+    ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
+    outs(%dq, %dk, %dv : !q, !k, !k)
+    mask(%b, %h, %i, %j) {
+      %p = arith.cmpi sle, %j, %i : index
+      attn.yield %p : i1
+    }
+  return %d#0, %d#1, %d#2 : !q, !k, !k
+}
+func.func @last_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !odd, %dq: !odd, %dk: !odd) -> (!odd, !odd) {
+  %d:2 = attn.attention_grad schedule #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, write_dq, order = [load_q, qk, exp, load_do, dp, ds, dq(1), dk, red(1)]> wrt(q, k)
+    ins(%q, %k, %v, %o, %l, %do : !odd, !odd, !odd, !odd, !l, !odd)
+    outs(%dq, %dk : !odd, !odd)
+  return %d#0, %d#1 : !odd, !odd
+}
+
+// Where columns are not the last dimension, a loop behind does.
+// CHECK-LABEL: func @columns_first
+// CHECK: attn.accumulate ordered
+// CHECK-NOT: last
+// CHECK: memref.load
+!first = tensor<2x4x64x?xbf16>
+func.func @columns_first(%q: !first, %k: !first, %v: !first, %o: !first, %l: !l, %do: !first, %dq: !first, %dk: !first, %dv: !first) -> (!first, !first, !first) {
+  %d:3 = attn.attention_grad layouts(bhds, bhds, bhds, bhds) schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, write_dq, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)]> wrt(q, k, v)
+    ins(%q, %k, %v, %o, %l, %do : !first, !first, !first, !first, !l, !first)
+    outs(%dq, %dk, %dv : !first, !first, !first)
+  return %d#0, %d#1, %d#2 : !first, !first, !first
 }
 
 // Two partitions have dk and dv, and give each other p and ds.

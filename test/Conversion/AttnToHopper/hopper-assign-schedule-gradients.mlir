@@ -4,7 +4,7 @@
 !l = tensor<2x4x?xf32>
 func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, head_swizzle_least_keys = 16384, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, head_swizzle_least_keys = 16384, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>, tile_cost = 4.5000}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, head_swizzle_least_keys = 16384, in_flight = 2, write_dq, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>, tile_cost = 4.5000}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 16, head_swizzle_keys = 131072, head_swizzle_least_keys = 16384, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
@@ -85,6 +85,7 @@ func.func @f32(%x: !t, %l: !l) -> !t {
 !l = tensor<2x4x?xf32>
 func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -103,6 +104,7 @@ func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
 !l = tensor<2x4x?xf32>
 func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -125,6 +127,7 @@ func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
 !l = tensor<2x4x?xf32>
 func.func @documents(%x: !t, %l: !l, %doc: tensor<?xi32>) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}

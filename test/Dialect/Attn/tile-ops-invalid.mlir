@@ -458,7 +458,7 @@ func.func @accumulate_ordered(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
 
 func.func @accumulate_half(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
   // expected-error@+1 {{expects the numbers of two workers, and indices, with counters and not without}}
-  "attn.accumulate"(%v, %m, %i, %i) {mode = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (vector<2xf32>, memref<?xf32>, index, index) -> ()
+  "attn.accumulate"(%v, %m, %i, %i) {mode = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>} : (vector<2xf32>, memref<?xf32>, index, index) -> ()
   return
 }
 
@@ -483,6 +483,30 @@ func.func @accumulate_counters(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, 
 func.func @accumulate_counter_indices(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4x1xi32>) {
   // expected-error@+1 {{expects 1 indices of the counters, but got 2}}
   attn.accumulate ordered %v into %m[%i] after %i as %i in %t[%i, %i] : vector<2xf32>, memref<?xf32>, memref<4x1xi32>
+  return
+}
+
+// -----
+
+func.func @accumulate_last_in_any_order(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %p: i1, %o: memref<?xf16>) {
+  // expected-error@+1 {{expects counters where there is a last worker}}
+  attn.accumulate add %v into %m[%i] last %p to %o[%i] map affine_map<(i) -> (i)> : vector<2xf32>, memref<?xf32> to memref<?xf16>
+  return
+}
+
+// -----
+
+func.func @accumulate_out_indices(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4xi32>, %p: i1, %o: memref<?xf16>) {
+  // expected-error@+1 {{expects 1 indices of the result, but got 2}}
+  attn.accumulate ordered %v into %m[%i] after %i as %i in %t[] last %p to %o[%i, %i] map affine_map<(i) -> (i)> : vector<2xf32>, memref<?xf32>, memref<4xi32> to memref<?xf16>
+  return
+}
+
+// -----
+
+func.func @accumulate_out_map(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4xi32>, %p: i1, %o: memref<?xf16>) {
+  // expected-error@+1 {{expects a projected permutation of 1 dimensions to 1, but got affine_map<(d0, d1) -> (d0)>}}
+  attn.accumulate ordered %v into %m[%i] after %i as %i in %t[] last %p to %o[%i] map affine_map<(i, j) -> (i)> : vector<2xf32>, memref<?xf32>, memref<4xi32> to memref<?xf16>
   return
 }
 

@@ -179,9 +179,12 @@ func.func @step_of_softmax(%s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vecto
 // CHECK-LABEL: @accumulate
 // CHECK: attn.accumulate add %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] map #{{.+}} : vector<8x4xf32>, memref<2x?x8xf32>
 // CHECK: attn.accumulate ordered %{{.+}} into %{{.+}}[%{{.+}}] after %{{.+}} as %{{.+}} in %{{.+}}[%{{.+}}] : vector<4xf32>, tensor<?xf32> -> tensor<?xf32>, memref<8x2xi32>
-func.func @accumulate(%v: vector<8x4xf32>, %m: memref<2x?x8xf32>, %i: index, %w: vector<4xf32>, %t: tensor<?xf32>, %counters: memref<8x2xi32>) -> tensor<?xf32> {
+// CHECK: attn.accumulate ordered %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] after %{{.+}} as %{{.+}} in %{{.+}}[%{{.+}}] last %{{.+}} to %{{.+}}[%{{.+}}, %{{.+}}] map #{{.+}} scale 2.500000e-01 : vector<8x4xf32>, memref<2x?x8xf32>, memref<8x2xi32> to memref<?x8xbf16>
+func.func @accumulate(%v: vector<8x4xf32>, %m: memref<2x?x8xf32>, %i: index, %w: vector<4xf32>, %t: tensor<?xf32>, %counters: memref<8x2xi32>, %last: i1, %out: memref<?x8xbf16>) -> tensor<?xf32> {
   attn.accumulate add %v into %m[%i, %i, %i] map affine_map<(b, i, d) -> (d, i)> : vector<8x4xf32>, memref<2x?x8xf32>
   %r = attn.accumulate ordered %w into %t[%i] after %i as %i in %counters[%i] : vector<4xf32>, tensor<?xf32> -> tensor<?xf32>, memref<8x2xi32>
+  attn.accumulate ordered %v into %m[%i, %i, %i] after %i as %i in %counters[%i] last %last to %out[%i, %i] map affine_map<(i, d) -> (d, i)> scale 0.25
+      : vector<8x4xf32>, memref<2x?x8xf32>, memref<8x2xi32> to memref<?x8xbf16>
   return %r : tensor<?xf32>
 }
 

@@ -217,3 +217,8 @@
 
 // expected-error@+1 {{expects a schedule with reuse_q to be without q_in_registers}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 240, persistent, reuse_q, q_in_registers>
+
+// -----
+
+// expected-error@+1 {{expects write_dq without strided}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240, write_dq, strided>

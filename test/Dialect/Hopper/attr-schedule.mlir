@@ -12,6 +12,7 @@
 // CHECK-SAME: some = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 160, head_swizzle = 1, longest_first, ping_pong>
 // CHECK-SAME: split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, min_ctas_per_sm = 2, split_kv>
 // CHECK-SAME: strides = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, ping_pong, strided>
+// CHECK-SAME: written = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, write_dq>
 func.func private @holder() attributes {
   all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_swizzle = 8, head_swizzle_keys = 65536, head_swizzle_least_keys = 4096, longest_first, persistent, ping_pong, q_in_registers, bias_in_product>,
   captures = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, capture_stages = 2>,
@@ -26,5 +27,6 @@ func.func private @holder() attributes {
   // Members are in any order.
   some = #hopper.schedule<ping_pong, registers = 160, tile_n = 128, longest_first, tile_m = 192>,
   split = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 208, split_kv, min_ctas_per_sm = 2>,
-  strides = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 208, strided, ping_pong>
+  strides = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 208, strided, ping_pong>,
+  written = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240, write_dq>
 }

@@ -148,23 +148,30 @@ func.func @sums(%rows: memref<?x?x128xf32>, %blocks: memref<?x4096xf32>, %x: ind
 
 // Turns: two replicas of a thread hold them for two warpgroups.
 // CHECK-LABEL: func.func @turns
-func.func @turns(%v: vector<64x64xf32>, %blocks: memref<?x4096xf32>, %counters: memref<?x2xi32>, %x: index, %n: i32, %c: i1) {
+func.func @turns(%v: vector<64x64xf32>, %blocks: memref<?x4096xf32>, %counters: memref<?x2xi32>, %out: memref<?x?xbf16>, %x: index, %n: i32, %c: i1) {
   // CHECK: %[[T:.*]] = hopper.create_turns : !hopper.turns
   %t = hopper.create_turns : !hopper.turns
   hopper.warp_specialize partition @turns replicas(2) threads(1) {
     // CHECK: hopper.hold_turn %[[T]][%{{.*}}] after %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
     hopper.hold_turn %t[%n] after %x in %counters[%x, %x] : memref<?x2xi32>
+    // CHECK: hopper.hold_turn %[[T]][%{{.*}}] after %{{.*}} last %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
+    hopper.hold_turn %t[%n] after %x last %c in %counters[%x, %x] : memref<?x2xi32>
     // CHECK: hopper.pass_turn %[[T]][%{{.*}}] as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
     hopper.pass_turn %t[%n] as %x in %counters[%x, %x] : memref<?x2xi32>
   } partition @compute replicas(2) registers(240) {
     // CHECK: hopper.next_use %[[T]] skipped 1 : !hopper.turns
     %u = hopper.next_use %t skipped 1 : !hopper.turns
     // CHECK: hopper.take_turn %[[T]][%{{.*}}] if %{{.*}}
-    %g = hopper.take_turn %t[%u] if %c
-    // CHECK: %[[F:.*]] = hopper.take_turn %[[T]][%{{[^]]*}}]{{$}}
-    %f = hopper.take_turn %t[%u]
+    %g, %h = hopper.take_turn %t[%u] if %c
+    // CHECK: %[[F:.*]], %[[L:.*]] = hopper.take_turn %[[T]][%{{[^]]*}}]{{$}}
+    %f, %l = hopper.take_turn %t[%u]
     // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} first %[[F]] : vector<64x64xf32>, memref<?x4096xf32>
     hopper.reduce_add %v, %blocks[%x] fragment if %c first %f : vector<64x64xf32>, memref<?x4096xf32>
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment first %[[F]] last %[[L]] to %{{.*}}[%{{.*}}, %{{.*}}] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %blocks[%x] fragment first %f last %l to %out[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+    // CHECK: hopper.reduce_add %{{.*}} fragment after %{{.*}} as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] last %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] m 1 n 0 end_m %{{.*}} end_n %{{.*}} scale 2.500000e-01 : vector<64x64xf32>, memref<?x4096xf32>, memref<?x2xi32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %blocks[%x] fragment after %x as %x in %counters[%x, %x] last %c to %out[%x, %x] m 1 n 0 end_m %x end_n %x scale 2.500000e-01
+        : vector<64x64xf32>, memref<?x4096xf32>, memref<?x2xi32> to memref<?x?xbf16>
     // CHECK: hopper.give_turn %[[T]] if %{{.*}}
     hopper.give_turn %t if %c
     // CHECK: hopper.give_turn %[[T]]{{$}}

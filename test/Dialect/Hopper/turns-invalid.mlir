@@ -51,7 +51,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %p: i1, %c: memref<
 func.func @f(%t: !hopper.turns, %n: i32) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{'hopper.take_turn' op expects a partition that holds its turns}}
-    %first = hopper.take_turn %t[%n]
+    %first, %last = hopper.take_turn %t[%n]
   }
   return
 }
@@ -64,7 +64,7 @@ func.func @f(%t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
     hopper.hold_turn %t[%n] after %x in %c[%x] : memref<?xi32>
   } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{'hopper.take_turn' op expects turns that as many replicas hold, 2, but got 1}}
-    %first = hopper.take_turn %t[%n]
+    %first, %last = hopper.take_turn %t[%n]
   }
   return
 }
@@ -87,7 +87,7 @@ func.func @f(%t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
 func.func @f(%t: !hopper.turns, %n: i32) {
   hopper.warp_specialize partition @one registers(120) {
     // expected-note@+1 {{used here}}
-    %first = hopper.take_turn %t[%n]
+    %first, %last = hopper.take_turn %t[%n]
   } partition @two registers(120) {
     // expected-error@+1 {{'hopper.give_turn' op expects to be in the partition that takes the turns}}
     hopper.give_turn %t
@@ -100,7 +100,7 @@ func.func @f(%t: !hopper.turns, %n: i32) {
 func.func @f(%t: !hopper.turns, %n: i32) {
   hopper.warp_specialize partition @copy threads(1) {
     // expected-error@+1 {{'hopper.take_turn' op expects a partition whose replicas have 128 threads, but got 1}}
-    %first = hopper.take_turn %t[%n]
+    %first, %last = hopper.take_turn %t[%n]
   }
   return
 }
@@ -111,6 +111,56 @@ func.func @f(%t: !hopper.turns) {
   hopper.warp_specialize partition @copy threads(1) {
     // expected-error@+1 {{'hopper.give_turn' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.give_turn %t
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects counters, or whether it is the first, where there is a last one}}
+    hopper.reduce_add %v, %m[%x] fragment last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects fragment where there is a last one}}
+    hopper.reduce_add %v, %m[%x, %x] m 0 n 1 first %p last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x?xf32> to memref<?x?xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects 2 indices of the result, but got 1}}
+    hopper.reduce_add %v, %m[%x] fragment first %p last %p to %o[%x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects two dimensions of the result, but got 1 and 1}}
+    hopper.reduce_add %v, %m[%x] fragment first %p last %p to %o[%x, %x] m 1 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16, strided<[?, ?]>>, %p: i1, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects one of the dimensions of the result to be a contiguous last one, but got 'memref<?x?xbf16, strided<[?, ?]>>'}}
+    hopper.reduce_add %v, %m[%x] fragment first %p last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16, strided<[?, ?]>>
   }
   return
 }

@@ -249,7 +249,7 @@ gpu.module @m {
       hopper.step "red" in "compute" {
         %u = hopper.next_use %t : !hopper.turns
         // expected-note @+1 {{'red' in 'compute' waits for a turn to add}}
-        %first = hopper.take_turn %t[%u]
+        %first, %last = hopper.take_turn %t[%u]
         hopper.reduce_add %v, %sums[%j] fragment first %first : vector<64x64xf32>, memref<?x4096xf32>
         // expected-note @+1 {{'red' in 'compute' gives back a turn}}
         hopper.give_turn %t

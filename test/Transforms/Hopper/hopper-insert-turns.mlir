@@ -3,36 +3,37 @@
 !sums = memref<?x5120xf32>
 !counters = memref<?x2xi32>
 
-// What tells which CTA comes before is read while the turn of the block before is taken: holding and passing on are of stage 1. Places of
-// counters are computed again, in the other partition.
+// What tells which CTA comes before, and whether none comes behind, is read while the turn of the block before is taken: holding and passing on are of
+// stage 1. Places of counters are computed again, in the other partition.
 
 // CHECK-LABEL: gpu.func @table
 // CHECK: %[[TURNS:.*]] = hopper.create_turns : !hopper.turns
 // CHECK: hopper.pipelined_for %[[J:.*]] = %{{.*}} to %{{.*}} step 80
 // CHECK-NEXT: schedule [#hopper.place<"hold_red", 1>, #hopper.place<"read_red", 0>, #hopper.place<"take_red", 1>, #hopper.place<"red", 1>, #hopper.place<"pass_red", 1>]
-// CHECK: %[[BEFORE:.*]] = hopper.step "read_red" in "compute_turns" -> index {
+// CHECK: %[[BEFORE:.*]]:2 = hopper.step "read_red" in "compute_turns" -> index, i1 {
 // CHECK: %[[AT:.*]] = arith.divui %[[J]]
 // CHECK: %[[READ:.*]] = attn.gather %{{.*}}[%[[AT]]]
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[READ]]
-// CHECK: hopper.end %[[INDEX]]
+// CHECK: %[[LAST:.*]] = arith.cmpi slt, %[[READ]]
+// CHECK: hopper.end %[[INDEX]], %[[LAST]]
 // CHECK: hopper.step "hold_red" in "compute_turns" {
 // CHECK-DAG: %[[AT:.*]] = arith.divui %[[J]]
 // CHECK-DAG: %[[WG:.*]] = hopper.warpgroup_id
 // CHECK-NOT: attn.gather
 // CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]] : !hopper.turns
-// CHECK: hopper.hold_turn %[[TURNS]][%[[N]]] after %[[BEFORE]] in %{{.*}}[%[[AT]], %[[WG]]] : memref<?x2xi32>
+// CHECK: hopper.hold_turn %[[TURNS]][%[[N]]] after %[[BEFORE]]#0 last %[[BEFORE]]#1 in %{{.*}}[%[[AT]], %[[WG]]] : memref<?x2xi32>
 // CHECK: hopper.step "pass_red" in "compute_turns" {
 // CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]]
 // CHECK: hopper.pass_turn %[[TURNS]][%[[N]]] as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
-// CHECK: %[[FIRST:.*]] = hopper.step "take_red" in "compute" -> i1 {
+// CHECK: %[[FLAGS:.*]]:2 = hopper.step "take_red" in "compute" -> i1, i1 {
 // CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]]
-// CHECK: %[[IS:.*]] = hopper.take_turn %[[TURNS]][%[[N]]]
-// CHECK: hopper.end %[[IS]]
+// CHECK: %[[IS:.*]], %[[ISLAST:.*]] = hopper.take_turn %[[TURNS]][%[[N]]]
+// CHECK: hopper.end %[[IS]], %[[ISLAST]]
 // CHECK: hopper.step "red" in "compute" {
-// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment first %[[FIRST]] : vector<80x64xf32>, memref<?x5120xf32>
+// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment first %[[FLAGS]]#0 last %[[FLAGS]]#1 to %{{.*}}[%{{.*}}, %{{.*}}] m 1 n 0 : vector<80x64xf32>, memref<?x5120xf32> to memref<?x128xbf16>
 // CHECK: hopper.give_turn %[[TURNS]]
 gpu.module @m {
-  gpu.func @table(%v: vector<80x64xf32>, %sums: !sums, %counters: !counters, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
+  gpu.func @table(%v: vector<80x64xf32>, %sums: !sums, %counters: !counters, %out: memref<?x128xbf16>, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
     hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"red", 1>] {
       hopper.step "red" in "compute" {
         %c80 = arith.constant 80 : index
@@ -40,8 +41,11 @@ gpu.module @m {
         %t = arith.divui %j, %c80 : index
         %read = attn.gather %table[%t] mask %true : memref<?xi32>, (index), i1 -> i32
         %before = arith.index_cast %read : i32 to index
+        %c0 = arith.constant 0 : i32
+        %last = arith.cmpi slt, %read, %c0 : i32
         %wg = hopper.warpgroup_id
-        hopper.reduce_add %v, %sums[%t] fragment after %before as %own in %counters[%t, %wg] : vector<80x64xf32>, !sums, !counters
+        hopper.reduce_add %v, %sums[%t] fragment after %before as %own in %counters[%t, %wg] last %last to %out[%j, %own] m 1 n 0
+            : vector<80x64xf32>, !sums, !counters to memref<?x128xbf16>
         hopper.end
       }
       hopper.end
@@ -91,16 +95,16 @@ gpu.module @m {
 // CHECK: %[[T:.*]] = hopper.create_turns
 // CHECK-NOT: hopper.create_turns
 // CHECK: [#hopper.place<"hold_a", 1>, #hopper.place<"read_a", 0>, #hopper.place<"take_a", 0>, #hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"c", 0>, #hopper.place<"pass_a", 1>]
-// CHECK: %[[FIRST:.*]] = hopper.step "take_a"
+// CHECK: %[[FIRST:.*]]:2 = hopper.step "take_a"
 // CHECK: hopper.take_turn %[[T]]
 // CHECK: hopper.step "a"
-// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]] :
+// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]]#0 :
 // CHECK-NOT: give_turn
 // CHECK: hopper.step "b"
-// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]] :
+// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]]#0 :
 // CHECK-NOT: give_turn
 // CHECK: hopper.step "c"
-// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]] :
+// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]]#0 :
 // CHECK: hopper.give_turn %[[T]]
 gpu.module @m {
   gpu.func @parts(%v: vector<64x64xf32>, %sums: memref<?x3x4096xf32>, %counters: memref<?x3xi32>, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {

@@ -76,7 +76,7 @@ gpu.module @m {
       hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> {
         %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
-        %first1 = hopper.take_turn %turns[%number]
+        %first1, %last1 = hopper.take_turn %turns[%number]
         hopper.reduce_add %v, %sums[%h] fragment first %first1 : vector<64x64xf32>, memref<?x4096xf32>
         hopper.give_turn %turns
       }

@@ -119,7 +119,7 @@ gpu.module @m {
 // CHECK: partition @compute
 // CHECK: scf.for
 // CHECK: %[[N:.*]] = hopper.next_use %[[T:.*]] skipped 1 : !hopper.turns
-// CHECK: %[[FIRST:.*]] = hopper.take_turn %[[T]][%[[N]]] if %[[EXISTS:.*]]
+// CHECK: %[[FIRST:.*]], %{{.*}} = hopper.take_turn %[[T]][%[[N]]] if %[[EXISTS:.*]]
 // CHECK: hopper.reduce_add %{{.*}} if %[[EXISTS]] first %[[FIRST]]
 // CHECK: hopper.give_turn %[[T]] if %[[EXISTS]]
 // CHECK: }
@@ -146,7 +146,7 @@ gpu.module @t {
         }
         hopper.step "add" in "compute" {
           %u = hopper.next_use %t : !hopper.turns
-          %first1 = hopper.take_turn %t[%u]
+          %first1, %last1 = hopper.take_turn %t[%u]
           hopper.reduce_add %x, %memory[%j] fragment first %first1 : vector<64x64xf32>, memref<?x4096xf32>
           hopper.give_turn %t
           hopper.end

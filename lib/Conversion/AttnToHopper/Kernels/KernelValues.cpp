@@ -4,6 +4,7 @@
 #include "PackedHeads.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -36,6 +37,13 @@ Value KernelValues::skipDestination(Value tensor) {
     else if (argument && argument.getOwner() == grid.getBody() &&
              isa<TensorType>(tensor.getType()))
       tensor = grid.getTiedOpOperand(argument)->get();
+    else if (auto buffer = tensor.getDefiningOp<bufferization::ToBufferOp>())
+      tensor = buffer.getTensor();
+    else if (auto read = tensor.getDefiningOp<bufferization::ToTensorOp>())
+      tensor = read.getBuffer();
+    else if (auto before = tensor.getDefiningOp<scf::ForallOp>();
+             before && !isPrologue(before))
+      tensor = before.getTiedOpOperand(llvm::cast<OpResult>(tensor))->get();
     else
       return tensor;
   }

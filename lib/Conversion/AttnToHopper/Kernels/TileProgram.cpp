@@ -124,7 +124,8 @@ LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
     if (isa<scf::ForallOp, KeyUnionOp, tensor::DimOp, tensor::CastOp,
             tensor::EmptyOp, memref::AllocOp, PackedCountOp, PackGQAOp,
             UnpackHeadsOp, func::ReturnOp,
-            bufferization::MaterializeInDestinationOp>(op) ||
+            bufferization::MaterializeInDestinationOp,
+            bufferization::ToBufferOp, bufferization::ToTensorOp>(op) ||
         (isa<linalg::FillOp>(op) && op.getNumResults() == 0) ||
         (isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
              op.getDialect()) &&

@@ -257,10 +257,14 @@ LogicalResult VectorIteration::emitStore(memref::StoreOp op) {
   return success();
 }
 
-/// A row of a result.
+/// A row of a result, all of it or, where a condition does not hold, nothing.
 LogicalResult VectorIteration::emitWrite(tensor::ParallelInsertSliceOp insert) {
   auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
+  auto mask = write && write.getMask()
+                  ? write.getMask().getDefiningOp<vector::BroadcastOp>()
+                  : vector::BroadcastOp();
   if (!write || write.getVectorType().getRank() != 1 ||
+      (write.getMask() && !mask) ||
       insert.getSourceType().getRank() != insert.getDestType().getRank())
     return insert.emitError("expects a vector that is written to a result")
            << otherTarget;
@@ -271,8 +275,18 @@ LogicalResult VectorIteration::emitWrite(tensor::ParallelInsertSliceOp insert) {
       getPosition(insert.getMixedOffsets(), write.getPermutationMap(), type);
   if (failed(own) || failed(buffer) || failed(position))
     return failure();
+  Value condition = hasElements(type);
+  if (mask) {
+    FailureOr<Value> writes = values.getScalar(mask.getSource());
+    if (failed(writes))
+      return failure();
+    condition = condition
+                    ? arith::AndIOp::create(builder, loc, condition, *writes)
+                          .getResult()
+                    : *writes;
+  }
   OpBuilder::InsertionGuard guard(builder);
-  if (Value condition = hasElements(type))
+  if (condition)
     builder.setInsertionPointToStart(
         scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false)
             .thenBlock());

@@ -66,7 +66,58 @@ FailureOr<Outliner::AddingTurn> Outliner::emitTurn(AccumulateOp op) {
     return failure();
   turn.after = *before;
   turn.own = *number;
+  if (!op.getLast())
+    return turn;
+  FailureOr<Value> last = values->getScalar(op.getLast());
+  if (failed(last))
+    return failure();
+  turn.last = *last;
   return turn;
+}
+
+/// Where the last worker writes sums, of which warpgroups may share out the
+/// second dimension.
+FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op,
+                                                           bool isShared) {
+  RoundedSums sums;
+  std::optional<unsigned> argument = values->getArgument(op.getOut());
+  if (!argument)
+    return op.emitError("expects a result that is an argument of the function "
+                        "on a GPU");
+  auto type = cast<MemRefType>(op.getOut().getType());
+  constexpr int64_t bytes = 16;
+  sums.out = arguments->getRows(
+      *argument, cast<ShapedType>(function.getArgument(*argument).getType()),
+      bytes);
+  FailureOr<SmallVector<Value>> indices =
+      values->getScalars(op.getOutIndices());
+  if (failed(indices))
+    return failure();
+  sums.indices = std::move(*indices);
+  auto tile = cast<VectorType>(op.getVector().getType());
+  for (int64_t number : {0, 1}) {
+    int64_t dim =
+        cast<AffineDimExpr>(op.getOutMap()->getResult(number)).getPosition();
+    sums.dims[number] = builder.getI64IntegerAttr(dim);
+    std::optional<int64_t> start = getConstantIntValue(op.getOutIndices()[dim]);
+    int64_t size = tile.getDimSize(number);
+    if (number == 1)
+      size = llvm::alignTo(size, hopper::kWarpgroupRows);
+    if (!start || type.isDynamicDim(dim) ||
+        *start + size > type.getDimSize(dim))
+      sums.ends[number] = values->getExtent(*argument, dim);
+    if (number == 1 && isShared)
+      sums.indices[dim] =
+          arith::AddIOp::create(builder, loc, sums.indices[dim], emitOwnRow());
+  }
+  return sums;
+}
+
+/// The first row of the warpgroup's own part of a tile that they share out.
+Value Outliner::emitOwnRow() {
+  return arith::MulIOp::create(
+      builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
+      arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows));
 }
 
 /// A tile is added to memory: what lies beyond an extent is left out.
@@ -102,13 +153,23 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   FailureOr<AddingTurn> turn = emitTurn(op);
   if (failed(vector) || failed(turn))
     return failure();
+  RoundedSums rounded;
+  if (op.getOut()) {
+    FailureOr<RoundedSums> sums =
+        emitRoundedSums(op, isSharedOut(op.getVector()));
+    if (failed(sums))
+      return failure();
+    rounded = std::move(*sums);
+  }
   auto create = [&](MemRefType buffer, IntegerAttr m, IntegerAttr n,
                     int64_t width) {
     hopper::ReduceAddOp::create(
         builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,
         m, n, ends[1], ends[0], builder.getI64IntegerAttr(width),
         /*condition=*/Value(), turn->after, turn->own, turn->counters,
-        turn->indices, /*first=*/Value());
+        turn->indices, /*first=*/Value(), turn->last, rounded.out,
+        rounded.indices, rounded.dims[1], rounded.dims[0], rounded.ends[1],
+        rounded.ends[0], op.getScaleAttr());
   };
   int64_t n = dims[0], m = dims[1];
   if (auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout())) {
@@ -133,13 +194,8 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
     create(MemRefType::get(shape, into.getElementType()), {}, {}, /*width=*/1);
     return success();
   }
-  if (isSharedOut(op.getVector())) {
-    Value size =
-        arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows);
-    Value before = arith::MulIOp::create(
-        builder, loc, hopper::WarpgroupIdOp::create(builder, loc), size);
-    indices[m] = arith::AddIOp::create(builder, loc, indices[m], before);
-  }
+  if (isSharedOut(op.getVector()))
+    indices[m] = arith::AddIOp::create(builder, loc, indices[m], emitOwnRow());
   // Four floats follow each other in rows that are known to be aligned.
   constexpr int64_t most = 4;
   std::optional<int64_t> column = getConstantIntValue(op.getIndices()[n]);

@@ -159,12 +159,22 @@ private:
   FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
                                       AllRowsProduct operandsOf);
   /// After whom a tile is added, as whom, and where that is written; null for
-  /// any order.
+  /// any order. And whether nobody comes behind.
   struct AddingTurn {
-    Value after, own, counters;
+    Value after, own, counters, last;
     SmallVector<Value> indices;
   };
   FailureOr<AddingTurn> emitTurn(AccumulateOp op);
+  /// A result, where a tile is in it, and in which of its dimensions the two of
+  /// the tile are, with their ends where these have any.
+  struct RoundedSums {
+    Value out;
+    SmallVector<Value> indices;
+    IntegerAttr dims[2];
+    Value ends[2];
+  };
+  FailureOr<RoundedSums> emitRoundedSums(AccumulateOp op, bool isShared);
+  Value emitOwnRow();
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult emitSumDiagonals(SumDiagonalsOp op);
   FailureOr<Value> emitAddRows(AddRowsOp op);

@@ -79,7 +79,7 @@ public:
         row.getZigzag(), row.getShortFirst(), row.getPersistent(),
         row.getPingPong(), row.getQInRegisters(), row.getBiasInProduct(),
         row.getStrided(), row.getSplitKV(), row.getPackGQA(), row.getReuseQ(),
-        builder.getArrayAttr(order),
+        row.getWriteDq(), builder.getArrayAttr(order),
         exclusive.empty() ? ArrayAttr() : builder.getArrayAttr(exclusive),
         partitions.empty() ? DictionaryAttr()
                            : builder.getDictionaryAttr(partitions));

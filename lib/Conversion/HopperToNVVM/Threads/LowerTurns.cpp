@@ -4,7 +4,7 @@
 // turn has come, and the one that is empty when its warps have added. They
 // order what CTAs add: a number that is seen was written behind all that was
 // added before it, and the barriers hand that on, to the replica and from it.
-// The number lies beside the barriers, as a replica without one before stores.
+// Whether it is the first one, and the last, lies beside the barriers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,11 @@ static void emitWait(ThreadBuilder &b, int64_t barrier, Value number) {
       getPhase(b, number, /*stages=*/1), b.i32(kSuspendTime));
 }
 
-static Value getPlaceBefore(ThreadBuilder &b, Value turns) {
+/// Bits of what a replica is told of its turn. Both are tested by one
+/// instruction.
+static constexpr int64_t kIsFirst = 1, kIsLast = int64_t(1) << 31;
+
+static Value getPlaceOfFlags(ThreadBuilder &b, Value turns) {
   return getPayload(b, b.kernel.shared.get(turns), b.thread.warpgroup);
 }
 
@@ -39,20 +43,26 @@ static void lowerHoldTurn(HoldTurnOp op, Operands<HoldTurnOp> in,
           "ld.acquire.gpu.global.b32 last, [$0]; "
           "setp.eq.s32 mine, last, $1; @!mine bra AGAIN; }",
           "l,r", {getCounter(op, in, b), after}, {});
-  LLVM::StoreOp::create(b, after, getPlaceBefore(b, op.getTurns()));
+  auto getFlag = [&](Value condition, int64_t flag) {
+    return b.select(condition, b.i32(static_cast<int32_t>(flag)), b.i32(0));
+  };
+  Value flags = getFlag(b.eq(after, 0), kIsFirst);
+  if (Value last = getOptional(in.getLast()))
+    flags = b.orI(flags, getFlag(last, kIsLast));
+  LLVM::StoreOp::create(b, flags, getPlaceOfFlags(b, op.getTurns()));
   emitArrive(b, getBarrier(b, b.kernel.shared.get(op.getTurns()).fullBarrier,
                            b.thread.warpgroup));
 }
 
-static Elements lowerTakeTurn(TakeTurnOp op, Operands<TakeTurnOp> in,
-                              ThreadBuilder &b) {
+static Results lowerTakeTurn(TakeTurnOp op, Operands<TakeTurnOp> in,
+                             ThreadBuilder &b) {
   Value condition = getOptional(in.getCondition());
   b.ifThen(condition, [&] {
     emitWait(b, b.kernel.shared.get(op.getTurns()).fullBarrier,
              in.getNumber()[0]);
   });
-  Value before = loadForWarp(b, getPlaceBefore(b, op.getTurns()), condition);
-  return {b.eq(before, 0)};
+  Value flags = loadForWarp(b, getPlaceOfFlags(b, op.getTurns()), condition);
+  return {{b.ne(b.andI(flags, kIsFirst), 0)}, {b.slt(flags, 0)}};
 }
 
 static void lowerGiveTurn(GiveTurnOp op, Operands<GiveTurnOp> in,

@@ -271,6 +271,8 @@ void AccumulateOp::getEffects(
     effects.emplace_back(MemoryEffects::Read::get(), &counters);
     effects.emplace_back(MemoryEffects::Write::get(), &counters);
   }
+  for (OpOperand &out : getOutMutable())
+    effects.emplace_back(MemoryEffects::Write::get(), &out);
 }
 
 LogicalResult AccumulateOp::verify() {
@@ -281,15 +283,20 @@ LogicalResult AccumulateOp::verify() {
   if (tile.getRank() > into.getRank())
     return emitOpError("expects a tile of at most ")
            << into.getRank() << " dimensions, but got " << tile;
-  if (AffineMapAttr attribute = getPermutationMapAttr()) {
+  auto verifyMap = [&](AffineMapAttr attribute,
+                       ShapedType memory) -> LogicalResult {
     AffineMap map = attribute.getValue();
     if (map.getNumSymbols() != 0 || !map.isProjectedPermutation() ||
-        map.getNumDims() != into.getRank() ||
+        map.getNumDims() != memory.getRank() ||
         map.getNumResults() != tile.getRank())
       return emitOpError("expects a projected permutation of ")
-             << into.getRank() << " dimensions to " << tile.getRank()
+             << memory.getRank() << " dimensions to " << tile.getRank()
              << ", but got " << attribute;
-  }
+    return success();
+  };
+  if (AffineMapAttr map = getPermutationMapAttr();
+      map && failed(verifyMap(map, into)))
+    return failure();
   bool isOrdered = getMode() == AccumulateMode::Ordered;
   if (isOrdered != (getCounters() != nullptr))
     return emitOpError("expects counters with ordered, but got ")
@@ -308,6 +315,17 @@ LogicalResult AccumulateOp::verify() {
       return emitOpError("expects ")
              << counters.getRank() - 1 << " indices of the counters, but got "
              << getCounterIndices().size();
+  }
+  if (getLast() && !isOrdered)
+    return emitOpError("expects counters where there is a last worker");
+  if (getOut()) {
+    auto out = cast<MemRefType>(getOut().getType());
+    if (static_cast<int64_t>(getOutIndices().size()) != out.getRank())
+      return emitOpError("expects ")
+             << out.getRank() << " indices of the result, but got "
+             << getOutIndices().size();
+    if (failed(verifyMap(getOutMapAttr(), out)))
+      return failure();
   }
   return verifySumResult(*this, into, getResult());
 }

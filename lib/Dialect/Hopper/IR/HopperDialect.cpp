@@ -73,6 +73,8 @@ int64_t hopper::ScheduleAttr::getLeastTilesFromEnd() const {
   return getLongestFirstLeastTiles();
 }
 
+bool hopper::ScheduleAttr::roundsLastSums() const { return getWriteDq(); }
+
 /// What a warpgroup adds is contiguous then, without an exchange of registers.
 MemRefLayoutAttrInterface
 hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
@@ -89,7 +91,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
        biasInProduct = false, strided = false, splitKV = false, packGQA = false,
-       reuseQ = false;
+       reuseQ = false, writeDq = false;
   SmallVector<Attribute> order, exclusive;
   NamedAttrList partitions;
   SMLoc loc = parser.getCurrentLocation();
@@ -129,7 +131,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"strided", &strided},
           {"split_kv", &splitKV},
           {"pack_gqa", &packGQA},
-          {"reuse_q", &reuseQ}})
+          {"reuse_q", &reuseQ},
+          {"write_dq", &writeDq}})
       if (name == flag) {
         *value = true;
         return success();
@@ -184,7 +187,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
       headSwizzleKeys, headSwizzleLeastKeys, longestFirstRows,
       longestFirstLeastTiles, captureStages, minCtasPerSm, inFlight,
       longestFirst, zigzag, shortFirst, persistent, pingPong, inRegisters,
-      biasInProduct, strided, splitKV, packGQA, reuseQ,
+      biasInProduct, strided, splitKV, packGQA, reuseQ, writeDq,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -221,7 +224,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"strided", getStrided()},
         {"split_kv", getSplitKV()},
         {"pack_gqa", getPackGQA()},
-        {"reuse_q", getReuseQ()}})
+        {"reuse_q", getReuseQ()},
+        {"write_dq", getWriteDq()}})
     if (isSet)
       printer << ", " << flag;
   if (ArrayAttr order = getOrder()) {
@@ -263,11 +267,13 @@ LogicalResult hopper::ScheduleAttr::verify(
     int64_t captureStages, int64_t minCtasPerSm, int64_t inFlight,
     bool longestFirst, bool zigzag, bool, bool persistent, bool,
     bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
-    bool reuseQ, ArrayAttr order, ArrayAttr exclusive,
+    bool reuseQ, bool writeDq, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
     return emitError() << "expects " << (exclusive ? "exclusive" : "partitions")
                        << " together with an order";
+  if (writeDq && strided)
+    return emitError() << "expects write_dq without strided";
   if (longestFirst && zigzag)
     return emitError() << "expects longest_first or zigzag, not both";
   if (longestFirstLeastTiles && !longestFirst && !longestFirstRows)

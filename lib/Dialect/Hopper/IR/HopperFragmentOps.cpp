@@ -121,6 +121,27 @@ LogicalResult ReduceAddOp::verify() {
   if (hasCounters && getFirst())
     return emitOpError("expects counters, or whether it is the first, or none "
                        "of them");
+  if (getLast() && !hasCounters && !getFirst())
+    return emitOpError("expects counters, or whether it is the first, where "
+                       "there is a last one");
+  if (getOut()) {
+    if (!isFragment())
+      return emitOpError("expects fragment where there is a last one");
+    auto out = cast<MemRefType>(getOut().getType());
+    if (static_cast<int64_t>(getOutIndices().size()) != out.getRank())
+      return emitOpError("expects ")
+             << out.getRank() << " indices of the result, but got "
+             << getOutIndices().size();
+    auto rank = static_cast<uint64_t>(out.getRank());
+    if (*getOutM() >= rank || *getOutN() >= rank || *getOutM() == *getOutN())
+      return emitOpError("expects two dimensions of the result, but got ")
+             << *getOutM() << " and " << *getOutN();
+    bool isAlong = *getOutM() + 1 == rank || *getOutN() + 1 == rank;
+    if (!isAlong || failed(verifyContiguous(out)))
+      return emitOpError("expects one of the dimensions of the result to be a "
+                         "contiguous last one, but got ")
+             << out;
+  }
   if (isFragment()) {
     if (getN() || getEndM() || getEndN() || width != 1)
       return emitOpError("expects no dimensions, ends or width with fragment");

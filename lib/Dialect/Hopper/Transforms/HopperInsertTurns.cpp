@@ -138,23 +138,29 @@ void TurnInserter::run() {
   SmallVector<Value> indices(op.getCounterIndices());
   hopper::StepOp read;
   IRMapping before;
+  SmallVector<Value> told = {after};
+  if (Value last = op.getLast())
+    told.push_back(last);
   if (isa<PipelinedForOp>(adding->getParentOp()) &&
-      !llvm::all_of(getSlice(after), isPure)) {
-    read = emitStep("read_", after, after.getType(), {},
-                    [&](IRMapping &mapping) { end(mapping.lookup(after)); });
-    before.map(after, read.getResult(0));
+      !llvm::all_of(getSlice(told), isPure)) {
+    read = emitStep("read_", told, ValueRange(told).getTypes(), {},
+                    [&](IRMapping &mapping) { end(lookup(told, mapping)); });
+    before.map(ValueRange(told), read.getResults());
   }
   SmallVector<Value> needed = indices;
-  needed.push_back(after);
+  llvm::append_range(needed, told);
   auto hold =
       emitStep("hold_", needed, TypeRange(), before, [&](IRMapping &mapping) {
         Value number = NextUseOp::create(rewriter, loc, turns);
+        Value last = op.getLast();
         HoldTurnOp::create(rewriter, loc, turns, number,
-                           mapping.lookupOrDefault(after), counters,
-                           lookup(indices, mapping));
+                           mapping.lookupOrDefault(after),
+                           last ? mapping.lookupOrDefault(last) : last,
+                           counters, lookup(indices, mapping));
         end();
       });
-  needed.back() = own;
+  needed = indices;
+  needed.push_back(own);
   auto pass =
       emitStep("pass_", needed, TypeRange(), {}, [&](IRMapping &mapping) {
         Value number = NextUseOp::create(rewriter, loc, turns);
@@ -163,13 +169,14 @@ void TurnInserter::run() {
                            lookup(indices, mapping));
         end();
       });
+  Type i1 = rewriter.getI1Type();
   auto take = emitStep(
-      "take_", {}, rewriter.getI1Type(), {},
+      "take_", {}, {i1, i1}, {},
       [&](IRMapping &) {
         Value number = NextUseOp::create(rewriter, loc, turns);
         end(TakeTurnOp::create(rewriter, loc, turns, number,
                                /*condition=*/Value())
-                .getResult());
+                .getResults());
       },
       /*suffix=*/"");
   schedule(read, hold, pass, take);
@@ -180,6 +187,8 @@ void TurnInserter::run() {
       one.getCountersMutable().clear();
       one.getCounterIndicesMutable().clear();
       one.getFirstMutable().assign(take.getResult(0));
+      if (one.getLast())
+        one.getLastMutable().assign(take.getResult(1));
     });
   rewriter.setInsertionPointAfter(ops.back());
   GiveTurnOp::create(rewriter, loc, turns, /*condition=*/Value());
@@ -194,6 +203,8 @@ void TurnInserter::run() {
 static bool areEqual(Value a, Value b) {
   if (a == b)
     return true;
+  if (!a || !b)
+    return false;
   Operation *from = a.getDefiningOp(), *to = b.getDefiningOp();
   if (!from || !to ||
       cast<OpResult>(a).getResultNumber() !=
@@ -222,7 +233,7 @@ static bool haveOneTurn(ReduceAddOp a, ReduceAddOp b) {
          first.getPartition() == second.getPartition() &&
          getStage(a) == getStage(b) && a.getCounters() == b.getCounters() &&
          areEqual(a.getAfter(), b.getAfter()) &&
-         areEqual(a.getOwn(), b.getOwn());
+         areEqual(a.getOwn(), b.getOwn()) && areEqual(a.getLast(), b.getLast());
 }
 
 /// In the order in which they run.

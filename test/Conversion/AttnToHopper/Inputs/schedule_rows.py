@@ -136,6 +136,11 @@ def get_programs(examples):
         yield "auto", path.read_text()
 
 
+CAUSAL = """mask(%b, %h, %i, %j) {
+    %p = arith.cmpi sle, %j, %i : index
+    attn.yield %p : i1
+  }"""
+
 # Scores of gradients: what they capture, and their body.
 SCORES = (
     ("", ""),
@@ -195,12 +200,16 @@ def get_gradients():
         if score:
             own = ", %c" if capture else ""
             score = f"score(%s, %b, %h, %i, %j{own}) {{ {score} }}"
-        text = f"""func.func @f({signature}) -> {t} {{
-  %r = attn.attention ins(%q, %k, %v : {t}, {t}, {t}) {captures} outs(%o : {t}) {score}
+        head = f"""func.func @f({signature}) -> {t} {{
+  %r = attn.attention ins(%q, %k, %v : {t}, {t}, {t}) {captures} outs(%o : {t}) {score}"""
+        tail = f"""
   return %r : {t}
 }}
 """
+        text = head + tail
         yield "q,k,v", text
+        if not score:
+            yield "q,k,v", head + CAUSAL + tail
         yield "q", text
         if "f32" in capture:
             yield "q,k,v,c", text

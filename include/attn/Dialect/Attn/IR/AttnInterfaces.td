@@ -99,6 +99,9 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       "std::optional<int64_t>", "getMostTilesFromEnd", (ins), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<[{How many work tiles of all heads there have to be for that.}],
       "int64_t", "getLeastTilesFromEnd", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{Whether the last work tile that adds to sums in one order rounds them, and not a loop behind,
+      where their columns are the last dimension of the result.}],
+      "bool", "roundsLastSums", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{The layout of a buffer of this shape that work tiles add sums to, of whose dimension `m`
       each partition of a worker has as many elements as it has rows, and all of `n`; null for rows.}],
       "::mlir::MemRefLayoutAttrInterface", "getSumLayout",

@@ -356,8 +356,11 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
     Workers that add to the same element each add once for each operation that they run. With mode `add`, they do so atomically and in any order; with `ordered`,
     one after the other, so that a second run gives the same bits: a worker waits until `counters` holds the number `after`, adds, and then writes its own number there.
     So workers that add to the same elements have one counter, which is 0 before the first of them, and numbers from 1 on; each is after the one before. The first one, which is after 0,
-    stores its elements: `into` holds anything before, and whose counter is still 0 in the end holds it still.
+    stores its elements: `into` holds anything before.
     Whoever waits has to be started after the one that it waits for.
+
+    Where `last` holds, nobody adds behind this worker: in place of `into` it writes to `out` what the sum is times `scale`, rounded to the element type of `out`. `into` holds anything then. What
+    would be outside of `out` is left out.
 
     Operands:
 
@@ -367,6 +370,8 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
     * `counters`, `counter_indices`: a buffer of i32. Behind the dimensions of the indices it has one more, an element for each partition of a worker that has
       some of the rows: they have counters of their own.
     * `after`, `own`: indices, the numbers of the worker before and of this one.
+    * `last`: an i1.
+    * `out`: a buffer of floats; `out_indices`, one for each dimension of it, and `out_map`, in which of them the dimensions of the tile are.
 
     The result is `into` with the sums, if it is a tensor; a buffer is written, and there is no result.
 
@@ -377,23 +382,29 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
         : vector<64x32xf32>, memref<2x8x?x64xf32>
     %t = attn.accumulate ordered %dk into %sum[%j] after %p as %n in %counters[%b, %h]
         : vector<32xf32>, tensor<?xf32> -> tensor<?xf32>, memref<2x8x2xi32>
+    attn.accumulate ordered %dq into %mem[%b, %h, %t, %c0, %c0] after %p as %n in %counters[%b, %h, %t]
+        last %l to %out[%b, %h, %i, %c0] map affine_map<(b, h, i, d) -> (i, d)> scale 1.250000e-01
+        : vector<64x32xf32>, memref<2x8x?x64x32xf32>, memref<2x8x?x1xi32> to memref<2x8x?x32xbf16>
     ```
 
-    Errors: element types that differ; a number of indices that is not the rank of `into`; a map that is no projected permutation to the dimensions of the
+    Errors: element types that differ; a number of indices that is not the rank of `into`, or of `out`; a map that is no projected permutation to the dimensions of the
     tile, or a tile of a higher rank; a result that is not there for a tensor, or there for a buffer; `ordered` without counters, or counters without it; counters that are no buffer of i32, or a number of their
-    indices other than the rank less one.
+    indices other than the rank less one; `last` without counters; an `out_map` that is no projected permutation to the dimensions of the tile.
   }];
   let arguments = (ins Attn_AccumulateMode:$mode,
     VectorOfAnyRankOf<[AnyFloat, AnySignlessInteger]>:$vector,
     AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$into, Variadic<Index>:$indices,
     Optional<Index>:$after, Optional<Index>:$own,
     Optional<AnyMemRef>:$counters, Variadic<Index>:$counter_indices,
-    OptionalAttr<AffineMapAttr>:$permutationMap);
+    Optional<I1>:$last, Optional<MemRefOf<[AnyFloat]>>:$out, Variadic<Index>:$out_indices,
+    OptionalAttr<AffineMapAttr>:$permutationMap, OptionalAttr<AffineMapAttr>:$out_map,
+    DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     $mode $vector `into` $into `[` $indices `]` (`map` $permutationMap^)?
-    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? attr-dict
-    `:` type($vector) `,` type($into) (`->` type($result)^)? (`,` type($counters)^)?
+    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)?
+    (`last` $last^ `to` $out `[` $out_indices `]` `map` $out_map)? (`scale` $scale^)? attr-dict
+    `:` type($vector) `,` type($into) (`->` type($result)^)? (`,` type($counters)^)? (`to` type($out)^)?
   }];
   let hasVerifier = 1;
 }

@@ -60,7 +60,8 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
     gradients of the products of queries and keys, and the sums `@dq`, `@dk`, `@dv`. Probabilities are computed in each of them, and not kept.
 
     With `one-pass` there is one loop, over KV blocks, in which each Q block is met once: what it gets of `dq` is added to a buffer that work tiles share
-    (`attn.accumulate`, step `@red`). A loop over queries before it computes what they share, lse in base 2 and delta, and one behind it rounds `dq`. Queries of all heads that share the keys are one loop. Probabilities are rounded before
+    (`attn.accumulate`, step `@red`). A loop over queries before it computes what they share, lse in base 2 and delta. A loop behind rounds the sums; or, if the schedule says so, the last
+    work tile that adds to a Q block in one order writes `dq`, and the loop before writes zeros for Q blocks that none adds to. Queries of all heads that share the keys are one loop. Probabilities are rounded before
     they are multiplied, as an eager program does.
 
     The loop over Q blocks is bounded by the mask, or else, with a region `tiles`, goes through a list: loops in front make a table of the class of each tile, by work tile and Q block, and from it
@@ -78,7 +79,8 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
            "One loop over all pairs, whose sums of queries are in memory">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
   ];

@@ -44,7 +44,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "getMostTilesFromEnd", "getLeastTilesFromEnd", "getSumLayout"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "getMostTilesFromEnd", "getLeastTilesFromEnd", "roundsLastSums", "getSumLayout"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -85,6 +85,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`.
     * `reuse_q`: results are staged in the shared memory of their own queries, and that of two tiles of queries takes turns, where there is room for both;
       for schedules whose blocks in shared memory leave none for results. Needs `persistent`, without `q_in_registers`. No effect where queries and values have other columns.
+    * `write_dq`: of gradients with sums in one order, the last work tile that adds to a Q block writes what that gets of dQ, and no kernel behind does. That is for heads of few work
+      tiles: of many, the last one ends behind all others, as it reads what they have added in each iteration. No effect on sums in any order, or where columns are not the last dimension of dQ; not together with `strided`.
     * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
       the block before. Without an order, what follows the softmax of a
       block is run beside the softmax of the next one.
@@ -110,7 +112,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$captureStages, "int64_t":$minCtasPerSm, "int64_t":$inFlight, "bool":$longestFirst,
       "bool":$zigzag, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,
-      "bool":$splitKV, "bool":$packGQA, "bool":$reuseQ, "::mlir::ArrayAttr":$order,
+      "bool":$splitKV, "bool":$packGQA, "bool":$reuseQ, "bool":$writeDq, "::mlir::ArrayAttr":$order,
       "::mlir::ArrayAttr":$exclusive, "::mlir::DictionaryAttr":$partitions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -206,6 +206,11 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
 
     With `first`, which is uniform in the warpgroup, it stores where that holds.
 
+    With `last`, which is uniform in the warpgroup, it writes where that holds what the sum is times `scale`, rounded to the element type of `out`, in place of adding to `memref`:
+    `out[..., o_m + m, ..., o_n + n] = round(scale * (memref + vector)[n, m])` where `o_m + m < end_m` and `o_n + n < end_n` if these are given, with `o_m` and `o_n` as the indices of dimensions `m` and `n` of `out`.
+    Where `first` holds as well, `memref` counts as zeros.
+    One of them is the last one and contiguous; its rows are aligned to 16 bytes, and its end is a multiple of 8.
+
     With a condition, which is uniform in a warp, elements are added only where that holds. Sums flush denormal numbers if four are added at a time.
 
     ```mlir
@@ -214,23 +219,29 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
     hopper.reduce_add %v, %blocks[%b, %h, %t] fragment : vector<80x64xf32>, memref<?x?x?x5120xf32>
     hopper.reduce_add %v, %blocks[%b, %h, %t] fragment after %p as %n in %counters[%b, %h, %t] : vector<80x64xf32>, memref<?x?x?x5120xf32>, memref<?x?x?xi32>
     hopper.reduce_add %v, %blocks[%b, %h, %t] fragment first %first : vector<80x64xf32>, memref<?x?x?x5120xf32>
+    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment first %first last %last to %out[%b, %h, %r, %c] m 3 n 2 end_m %e end_n %f scale 1.250000e-01
+        : vector<80x64xf32>, memref<?x?x?x5120xf32> to memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>
     ```
 
     Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; a buffer of other elements; a number of indices other than the rank, or
     with `fragment` than the rank less one; dimensions that are the same or are not any of the buffer; other numbers of floats; several of
     them along a dimension that is not contiguous, or with `end_n`; with `fragment` another extent of the last dimension, dimensions or ends;
-    counters that are not of i32, or a number of indices of them other than their rank; both counters and `first`; outside of a partition of warpgroups.
+    counters that are not of i32, or a number of indices of them other than their rank; both counters and `first`;
+    `last` with neither, or without `fragment`; a number of indices of `out` other than its rank, or dimensions that are the same or are not any of it, or none of which is a contiguous last one; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref, Variadic<Index>:$indices,
       OptionalAttr<I64Attr>:$m, OptionalAttr<I64Attr>:$n, Optional<Index>:$end_m, Optional<Index>:$end_n,
       DefaultValuedAttr<I64Attr, "1">:$width, Optional<I1>:$condition,
       Optional<Index>:$after, Optional<Index>:$own, Optional<AnyMemRef>:$counters, Variadic<Index>:$counter_indices,
-      Optional<I1>:$first);
+      Optional<I1>:$first, Optional<I1>:$last, Optional<MemRefOf<[BF16, F16]>>:$out, Variadic<Index>:$out_indices,
+      OptionalAttr<I64Attr>:$out_m, OptionalAttr<I64Attr>:$out_n, Optional<Index>:$out_end_m, Optional<Index>:$out_end_n,
+      DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let assemblyFormat = [{
     $vector `,` $memref `[` $indices `]` (`m` $m^ `n` $n):(`fragment`)? (`end_m` $end_m^)? (`end_n` $end_n^)?
     (`vector` $width^)? (`if` $condition^)?
-    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? (`first` $first^)? attr-dict
-    `:` type($vector) `,` type($memref) (`,` type($counters)^)?
+    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? (`first` $first^)?
+    (`last` $last^ `to` $out `[` $out_indices `]` `m` $out_m `n` $out_n (`end_m` $out_end_m^)? (`end_n` $out_end_n^)?)? (`scale` $scale^)? attr-dict
+    `:` type($vector) `,` type($memref) (`,` type($counters)^)? (`to` type($out)^)?
   }];
   let extraClassDeclaration = [{
     /// Whether the buffer is in the order of registers.

@@ -25,42 +25,43 @@ def Hopper_CreateTurnsOp : Hopper_Op<"create_turns"> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Hopper_HoldTurnOp : Hopper_Op<"hold_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Hopper_HoldTurnOp : Hopper_Op<"hold_turn", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait until it is the turn of this CTA";
   let description = [{
     Waits until the element of `counters` is `after`, and then lets the replica with the number of this one have turn `number`. What others have added before they wrote `after` is
-    there for that replica, which is told whether that is 0.
+    there for that replica, which is told whether that is 0, and whether `last` holds.
 
-    Operands: `turns`, `number`, an i32; `after`, the number of the worker before; `counters`, a buffer of i32, and an index for each dimension of it.
+    Operands: `turns`, `number`, an i32; `after`, the number of the worker before; `last`, an i1, whether there is none behind, false if it is not given; `counters`, a buffer of i32, and an index for each dimension of it.
 
     ```mlir
     hopper.hold_turn %turns[%n] after %p in %counters[%b, %h, %t, %w] : memref<?x?x?x2xi32>
+    hopper.hold_turn %turns[%n] after %p last %l in %counters[%b, %h, %t, %w] : memref<?x?x?x2xi32>
     ```
 
     Errors: counters that are not of i32, or a number of indices other than their rank; outside of a partition of one thread.
   }];
-  let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Index:$after, AnyMemRef:$counters, Variadic<Index>:$indices);
-  let assemblyFormat = "$turns `[` $number `]` `after` $after `in` $counters `[` $indices `]` attr-dict `:` type($counters)";
+  let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Index:$after, Optional<I1>:$last, AnyMemRef:$counters, Variadic<Index>:$indices);
+  let assemblyFormat = "$turns `[` $number `]` `after` $after (`last` $last^)? `in` $counters `[` $indices `]` attr-dict `:` type($counters)";
   let hasVerifier = 1;
 }
 
 def Hopper_TakeTurnOp : Hopper_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait for a turn that another partition holds";
   let description = [{
-    Waits until turn `number` of this replica is held, and tells whether `after` of that turn is 0, so that nobody has added before. It comes before what the replica
-    waits for to have something to add, as both waits are one then. With a condition, which is uniform in the warpgroup, only where that holds; elsewhere the result is any value.
+    Waits until turn `number` of this replica is held, and tells whether `after` of that turn is 0, so that nobody has added before, and whether `last` of it holds. It comes before what the replica
+    waits for to have something to add, as both waits are one then. With a condition, which is uniform in the warpgroup, only where that holds; elsewhere the results are any values.
 
     Operands: `turns`; `number`, an i32; `condition`, an i1.
 
     ```mlir
-    %first = hopper.take_turn %turns[%n]
-    %first = hopper.take_turn %turns[%n] if %p
+    %first, %last = hopper.take_turn %turns[%n]
+    %first, %last = hopper.take_turn %turns[%n] if %p
     ```
 
     Errors: outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Optional<I1>:$condition);
-  let results = (outs I1:$first);
+  let results = (outs I1:$first, I1:$last);
   let assemblyFormat = "$turns `[` $number `]` (`if` $condition^)? attr-dict";
   let hasVerifier = 1;
 }

@@ -32,9 +32,10 @@ namespace mlir::attn {
 struct SharedSums {
   Value lse, delta, sums;
   bool areColumns = false;
-  /// Whose turn it is to add, for each tile of queries and each warpgroup; null
-  /// for any order.
-  Value counters;
+  /// Whose turn it is to add, for each tile of queries and each warpgroup, and
+  /// the gradient of queries, which the last one to add writes; null for any
+  /// order.
+  Value counters, out;
   AddingOrder order;
   SmallVector<CaptureSum> captures;
   /// The Q blocks that work tiles meet, where data says which; or else whether

@@ -3,6 +3,7 @@
 #include "GradientOrder.h"
 #include "Gradients/GradientBounds.h"
 #include "Tiles/TileOps.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -94,43 +95,39 @@ static Value emitPlace(OpBuilder &builder, AttentionGradOp op,
   return arith::SelectOp::create(builder, loc, isFromEnd, fromEnd, tile);
 }
 
-/// The number of the nearest work tile before `ids[3]` that meets a block, or
-/// 0.
+/// The element of a table for (batch, head, block, work tile).
 static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
                                    int64_t mostFromEnd, const QueryLists *lists,
                                    ArrayRef<Value> limits, ValueRange ids) {
   Location loc = op.getLoc();
-  auto index = [&](int64_t value) { return createIndex(builder, loc, value); };
-  auto toInt = [&](Value number) -> Value {
-    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
-                                      number);
-  };
+  ScalarBuilder b(loc, builder);
   auto toIndex = [&](Value number) -> Value {
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      number);
+    return arith::IndexCastOp::create(b, b.getIndexType(), number);
   };
   auto getPlace = [&](Value tile) {
     return emitPlace(builder, op, mostFromEnd, tile);
   };
-  Value one = index(1), none = toInt(index(0));
-  Value first = index(0), last = getPlace(ids[3]);
+  Value first = b.index(0), end = emitNumTiles(builder, op);
   if (!limits.empty()) {
     // From the end, the last work tile comes before the first one.
     Value ends[2];
-    for (auto [end, table] : llvm::zip_equal(ends, limits)) {
+    for (auto [limit, table] : llvm::zip_equal(ends, limits)) {
       Value tile =
           tensor::ExtractOp::create(builder, loc, table, ids.take_front(3));
-      end = mostFromEnd ? toInt(getPlace(toIndex(tile))) : tile;
+      limit = mostFromEnd ? b.toI32(getPlace(toIndex(tile))) : tile;
     }
     if (mostFromEnd) {
-      Value least = arith::MinSIOp::create(builder, loc, ends[0], ends[1]);
-      ends[1] = arith::MaxSIOp::create(builder, loc, ends[0], ends[1]);
+      Value least = b.minS(ends[0], ends[1]);
+      ends[1] = b.maxS(ends[0], ends[1]);
       ends[0] = least;
     }
-    std::tie(first, last) =
-        emitBetween(builder, loc, first, last, ends[0], ends[1]);
+    std::tie(first, end) =
+        emitBetween(builder, loc, first, end, ends[0], ends[1]);
   }
-  auto loop = scf::ForOp::create(builder, loc, first, last, one, none);
+  Value own = b.toI32(getPlace(ids[3])), none = b.i32(0);
+  // The numbers of the nearest one before this one and of the last one of all.
+  auto loop = scf::ForOp::create(builder, loc, first, end, b.index(1),
+                                 ValueRange{none, none});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -139,13 +136,23 @@ static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
         emitMeets(builder, op, lists, ids, getPlace(place));
     if (failed(meets))
       return failure();
-    Value number = toInt(arith::AddIOp::create(builder, loc, place, one));
-    number = arith::SelectOp::create(builder, loc, *meets, number, none);
-    Value nearest =
-        arith::MaxSIOp::create(builder, loc, loop.getRegionIterArg(0), number);
-    scf::YieldOp::create(builder, loc, nearest);
+    ScalarBuilder inside(loc, builder);
+    Value at = inside.toI32(place), number = inside.add(at, 1);
+    Value isBefore = inside.andI(*meets, inside.slt(at, own));
+    auto join = [&](Value carried, Value condition) {
+      return inside.maxS(carried, inside.select(condition, number, none));
+    };
+    Value before = join(loop.getRegionIterArg(0), isBefore),
+          last = join(loop.getRegionIterArg(1), *meets);
+    scf::YieldOp::create(inside, ValueRange{before, last});
   }
-  return loop.getResult(0);
+  Value before = loop.getResult(0), last = loop.getResult(1);
+  auto getBit = [&](Value condition, AddingBit bit) {
+    return b.select(condition, b.i32(bit), none);
+  };
+  return b.orI(b.shl(before, kNumAddingBits),
+               b.orI(getBit(b.eq(last, b.add(own, 1)), kIsLastToAdd),
+                     getBit(b.ne(last, none), kIsAddedTo)));
 }
 
 FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
@@ -198,20 +205,39 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
   return order;
 }
 
-Value mlir::attn::emitTileBefore(OpBuilder &builder, AttentionGradOp op,
-                                 const AddingOrder &order, Value batch,
-                                 Value head, Value block, Value tile) {
+static Value readTable(OpBuilder &builder, AttentionGradOp op,
+                       const AddingOrder &order, Value batch, Value head,
+                       Value block, Value tile) {
+  Value zero = createIndex(builder, op.getLoc(), 0);
+  return tensor::ExtractOp::create(builder, op.getLoc(), order.table,
+                                   ValueRange{order.ofBatch ? batch : zero,
+                                              order.ofHead ? head : zero, block,
+                                              tile});
+}
+
+AddingPlace mlir::attn::emitAddingPlace(OpBuilder &builder, AttentionGradOp op,
+                                        const AddingOrder &order, Value batch,
+                                        Value head, Value block, Value tile) {
+  ScalarBuilder b(op.getLoc(), builder);
   // Numbers are one more than places.
+  if (!order.table) {
+    Value place = emitPlace(builder, op, order.mostFromEnd, tile);
+    return {place, b.eq(b.add(place, 1), emitNumTiles(builder, op))};
+  }
+  Value element = readTable(builder, op, order, batch, head, block, tile);
+  return {arith::IndexCastOp::create(b, b.getIndexType(),
+                                     b.shrU(element, kNumAddingBits)),
+          b.ne(b.andI(element, kIsLastToAdd), 0)};
+}
+
+Value mlir::attn::emitIsAddedTo(OpBuilder &builder, AttentionGradOp op,
+                                const AddingOrder &order, Value batch,
+                                Value head, Value block) {
+  ScalarBuilder b(op.getLoc(), builder);
   if (!order.table)
-    return emitPlace(builder, op, order.mostFromEnd, tile);
-  Location loc = op.getLoc();
-  Value zero = createIndex(builder, loc, 0);
-  Value number = tensor::ExtractOp::create(
-      builder, loc, order.table,
-      ValueRange{order.ofBatch ? batch : zero, order.ofHead ? head : zero,
-                 block, tile});
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    number);
+    return b.ne(emitNumTiles(builder, op), 0);
+  Value element = readTable(builder, op, order, batch, head, block, b.index(0));
+  return b.ne(b.andI(element, kIsAddedTo), 0);
 }
 
 Value mlir::attn::emitTileNumber(OpBuilder &builder, AttentionGradOp op,

@@ -18,14 +18,22 @@ namespace mlir::attn {
 /// Whether the mask is the same for all batches and heads.
 bool isMaskOfAllHeads(AttentionGradOp op);
 
+/// Below the number of a work tile in a table: whether none adds behind it, and
+/// whether some work tile adds to the block.
+enum AddingBit : int64_t {
+  kIsLastToAdd = 1,
+  kIsAddedTo = 2,
+  kNumAddingBits = 2,
+};
+
 /// The order of the work tiles of a head of keys, by their numbers from 1 on,
 /// in which they are started: from the last one on, where there are at most so
 /// many, or from the first one on.
 struct AddingOrder {
   int64_t mostFromEnd = 0;
   /// For (batch of keys, head, block of queries, work tile), the number of the
-  /// work tile that adds to this block before that one, or 0; null where all of
-  /// them add to all blocks.
+  /// work tile that adds to this block before that one, or 0, in front of the
+  /// bits of AddingBit; null where all of them add to all blocks.
   Value table;
   /// Whether it depends on batches and on heads, or has one for all.
   bool ofBatch = false, ofHead = false;
@@ -41,11 +49,19 @@ FailureOr<AddingOrder> emitAddingOrder(RewriterBase &rewriter,
 Value emitTileNumber(OpBuilder &builder, AttentionGradOp op,
                      const AddingOrder &order, Value tile);
 
-/// The number of the work tile that adds before `tile`, or 0. `batch` is that
-/// of its keys.
-Value emitTileBefore(OpBuilder &builder, AttentionGradOp op,
-                     const AddingOrder &order, Value batch, Value head,
-                     Value block, Value tile);
+/// The number of the work tile that adds before `tile`, or 0, and whether none
+/// adds behind it. `batch` is that of its keys.
+struct AddingPlace {
+  Value before, isLast;
+};
+AddingPlace emitAddingPlace(OpBuilder &builder, AttentionGradOp op,
+                            const AddingOrder &order, Value batch, Value head,
+                            Value block, Value tile);
+
+/// Whether some work tile adds to a block.
+Value emitIsAddedTo(OpBuilder &builder, AttentionGradOp op,
+                    const AddingOrder &order, Value batch, Value head,
+                    Value block);
 
 } // namespace mlir::attn
 

@@ -168,18 +168,35 @@ void GradientLoop::emitSums(Value dx) {
         AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
     SmallVector<Value> block = {otherBatch, otherHead, otherTile}, at(block);
     at.append(2, zero);
-    Value after, number;
+    AddingPlace place;
+    Value number, last;
+    SmallVector<Value> outAt;
+    AffineMapAttr outMap;
+    double scale = 1;
     if (shared->counters) {
-      after = emitTileBefore(builder, op, shared->order, own.batch, otherHead,
-                             otherTile, ownTile);
+      place = emitAddingPlace(builder, op, shared->order, own.batch, otherHead,
+                              otherTile, ownTile);
       number = emitTileNumber(builder, op, shared->order, ownTile);
+    }
+    if (shared->out) {
+      last = place.isLast;
+      scale = op.getEffectiveScale();
+      Value row = arith::MulIOp::create(builder, loc, otherTile,
+                                        createIndex(builder, loc, numOther));
+      Layout layout = attention.getLayout(0);
+      outAt = layout.arrange(otherBatch, otherHead, row, zero);
+      SmallVector<unsigned> dims = {layout.d, layout.s};
+      if (shared->areColumns)
+        std::swap(dims[0], dims[1]);
+      outMap = AffineMapAttr::get(
+          AffineMap::getMultiDimMapWithTargets(4, dims, builder.getContext()));
     }
     AccumulateOp::create(
         builder, loc, Type(),
         shared->counters ? AccumulateMode::Ordered : AccumulateMode::Add, sums,
-        shared->sums, at, after, number, shared->counters,
-        shared->counters ? ValueRange(block) : ValueRange(),
-        AffineMapAttr::get(transposed));
+        shared->sums, at, place.before, number, shared->counters,
+        shared->counters ? ValueRange(block) : ValueRange(), last, shared->out,
+        outAt, AffineMapAttr::get(transposed), outMap, llvm::APFloat(scale));
     return SmallVector<Value>();
   };
   (void)emitStep(builder, loc, "red", add);

@@ -13,6 +13,7 @@
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -46,11 +47,15 @@ public:
         b, loc, s0.ceilDiv(numQueries), {queries});
   }
 
-  /// Buffers, and the loop that fills those that work tiles read; with
-  /// `hasSums` also those that they add to.
-  SharedSums emitBefore(bool hasSums);
-  /// The loop that makes a gradient of what they have summed.
-  Value emitBehind(const SharedSums &shared, Value out);
+  /// Buffers: those that work tiles read, and with `hasSums` also those that
+  /// they add to.
+  SharedSums allocate(bool hasSums);
+  /// The loop that fills those that work tiles read. Where the last one to add
+  /// writes the gradient of queries, that writes zeros where nobody adds.
+  void emitBefore(SharedSums &shared);
+  /// The gradient of queries: what has been written, or a loop that makes it of
+  /// the sums.
+  Value emitBehind(const SharedSums &shared);
 
 private:
   Value index(int64_t value) {
@@ -60,6 +65,8 @@ private:
                  function_ref<MemRefLayoutAttrInterface(ArrayRef<int64_t>)>
                      getLayout = nullptr);
   Value readRow(Value tensor, Layout layout, ArrayRef<Value> place);
+  void writeZeros(const SharedSums &shared, scf::ForallOp loop, Value row,
+                  Value isQuery);
   Value extend(Value value) {
     auto type = cast<VectorType>(value.getType());
     return convertFloats(b, loc, value, type.clone(accType));
@@ -102,7 +109,7 @@ Value QueryLoops::readRow(Value tensor, Layout layout, ArrayRef<Value> place) {
   return extend(row);
 }
 
-SharedSums QueryLoops::emitBefore(bool hasSums) {
+SharedSums QueryLoops::allocate(bool hasSums) {
   SharedSums shared;
   shared.lse = allocate({numQueries}, accType);
   shared.delta = allocate({numQueries}, accType);
@@ -133,9 +140,66 @@ SharedSums QueryLoops::emitBefore(bool hasSums) {
       linalg::FillOp::create(b, loc, none, shared.counters);
     }
   }
+  return shared;
+}
+
+/// The row of a query of this loop, unless some work tile adds to it.
+void QueryLoops::writeZeros(const SharedSums &shared, scf::ForallOp loop,
+                            Value row, Value isQuery) {
+  Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1);
+  Layout layout = attention.getLayout(0);
+  // Of batches of queries that share keys, there is one batch of these.
+  Value keyBatches =
+      tensor::DimOp::create(b, loc, op.getKey(), attention.getLayout(1).b);
+  Value keyBatch = arith::MinUIOp::create(
+      b, loc, batch, arith::SubIOp::create(b, loc, keyBatches, index(1)));
+  Value isAddedTo = emitIsAddedTo(b, op, shared.order, keyBatch, head,
+                                  loop.getInductionVar(2));
+  Value nobody =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, isAddedTo,
+                            arith::ConstantIntOp::create(b, loc, 0, 1));
+  Value writes = arith::AndIOp::create(b, loc, isQuery, nobody);
+  BlockArgument out = loop.getRegionIterArgs()[0];
+  auto type = cast<RankedTensorType>(out.getType());
+  auto rowType =
+      VectorType::get({type.getDimSize(layout.d)}, type.getElementType());
+  Value zeros = arith::ConstantOp::create(
+      b, loc, cast<TypedAttr>(b.getZeroAttr(rowType)));
+  Value mask =
+      vector::BroadcastOp::create(b, loc, rowType.clone(b.getI1Type()), writes);
+  OpFoldResult one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> ones(4, one),
+      offsets =
+          layout.arrange<OpFoldResult>(batch, head, row, b.getIndexAttr(0)),
+      sizes = layout.arrange<OpFoldResult>(
+          one, one, one, b.getIndexAttr(type.getDimSize(layout.d)));
+  Value slice =
+      tensor::ExtractSliceOp::create(b, loc, out, offsets, sizes, ones);
+  AffineMap map =
+      AffineMap::getMultiDimMapWithTargets(4, {layout.d}, b.getContext());
+  Value written = vector::TransferWriteOp::create(
+                      b, loc, slice.getType(), zeros, slice,
+                      SmallVector<Value>(4, index(0)), AffineMapAttr::get(map),
+                      mask, b.getBoolArrayAttr({true}))
+                      .getResult();
+  b.setInsertionPointToEnd(loop.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, written, out, offsets, sizes,
+                                        ones);
+}
+
+void QueryLoops::emitBefore(SharedSums &shared) {
+  Value out = op.getOutOf(kGradQuery);
+  bool isWritten = shared.counters && op.getScheduleAttr().roundsLastSums() &&
+                   attention.getLayout(0).d == 3;
   auto loop = scf::ForallOp::create(
-      b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries)}, ValueRange(),
-      std::nullopt);
+      b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries)},
+      isWritten ? ValueRange(out) : ValueRange(), std::nullopt);
+  if (isWritten) {
+    auto type = cast<RankedTensorType>(out.getType());
+    shared.out = bufferization::ToBufferOp::create(
+        b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+        loop.getResult(0));
+  }
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getTerminator());
   Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1),
@@ -175,12 +239,18 @@ SharedSums QueryLoops::emitBefore(bool hasSums) {
   // Of the exponential of minus that, nothing is left.
   store(base2, INFINITY, shared.lse);
   store(delta, 0, shared.delta);
-  return shared;
+  if (isWritten)
+    writeZeros(shared, loop, row, isQuery);
 }
 
 /// Some rows of a Q block at a time, so that an iteration reads whole pieces of
 /// the sums whatever their order.
-Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
+Value QueryLoops::emitBehind(const SharedSums &shared) {
+  Value out = op.getOutOf(kGradQuery);
+  if (shared.out)
+    return bufferization::ToTensorOp::create(b, loc, out.getType(), shared.out,
+                                             /*restrict=*/true,
+                                             /*writable=*/true);
   Layout layout = attention.getLayout(0);
   constexpr int64_t most = 16;
   int64_t numRows = std::gcd(most, numQueries);
@@ -265,7 +335,8 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
 static FailureOr<SmallVector<Value>> tileQueries(RewriterBase &rewriter,
                                                  AttentionGradOp op) {
   QueryLoops loops(rewriter, op, op.getScheduleAttr().getTileM());
-  SharedSums shared = loops.emitBefore(/*hasSums=*/false);
+  SharedSums shared = loops.allocate(/*hasSums=*/false);
+  loops.emitBefore(shared);
   if (!boundsKeys(op))
     liftMask(rewriter, op, /*evenIntervals=*/true);
   GradientInputs inputs;
@@ -289,7 +360,7 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
   Location loc = op.getLoc();
   QueryLoops loops(rewriter, op, op.getScheduleAttr().getTileN());
   SharedSums shared =
-      loops.emitBefore(/*hasSums=*/op.getOutOf(kGradQuery) != nullptr);
+      loops.allocate(/*hasSums=*/op.getOutOf(kGradQuery) != nullptr);
   // Bounds are of the heads that share keys, of which each may need others.
   shared.isBounded = !emitSharingCounts(rewriter, op) || isMaskOfAllHeads(op);
   if (!shared.isBounded)
@@ -306,6 +377,7 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
       return failure();
     shared.order = *order;
   }
+  loops.emitBefore(shared);
   shared.captures = emitCaptureSums(rewriter, op);
   KeyGradients gradients(op);
   ArrayRef<Value> outs = gradients.outs;
@@ -336,7 +408,7 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
   const CaptureSum *capture = shared.captures.begin();
   for (int64_t input : op.getWrt()) {
     if (input == kGradQuery)
-      results.push_back(loops.emitBehind(shared, op.getOutOf(kGradQuery)));
+      results.push_back(loops.emitBehind(shared));
     else if (input < kGradCapture)
       results.push_back((*sums)[number++]);
     else
