@@ -113,8 +113,9 @@ Value mlir::attn::getPayload(ThreadBuilder &b, const SharedTile &tile,
 Value mlir::attn::loadForWarp(ThreadBuilder &b, Value pointer,
                               Value condition) {
   Type type = b.getI32Type();
+  // LLVM would sink a plain load below the arrival that frees what it reads.
   if (b.thread.partition.getThreads() == 1 && !condition)
-    return LLVM::LoadOp::create(b, type, pointer);
+    return b.asmOp("ld.shared.b32 $0, [$1];", "=r,r", pointer, type).front();
   Value loads = b.thread.isLane0;
   if (condition)
     loads = b.andI(loads, condition);
