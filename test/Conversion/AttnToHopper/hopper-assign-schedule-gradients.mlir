@@ -86,6 +86,7 @@ func.func @f32(%x: !t, %l: !l) -> !t {
 func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -105,6 +106,7 @@ func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
 func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -128,6 +130,7 @@ func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
 func.func @documents(%x: !t, %l: !l, %doc: tensor<?xi32>) -> (!t, !t, !t) {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
