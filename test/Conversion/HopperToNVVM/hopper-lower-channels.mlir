@@ -93,7 +93,7 @@
 // CHECK: nvvm.barrier.arrive id = %[[TO]] number_of_threads = %c256_i32
 
 // One lane of a warp arrives for it.
-// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b" %{{.*}}, %{{.*}} : (!llvm.ptr<3>, i1) -> ()
+// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}" %{{.*}}, %{{.*}} : (!llvm.ptr<3>, i1) -> ()
 // CHECK: %[[FULL:.*]] = llvm.getelementptr %[[SHARED]][64]
 // CHECK: nvvm.mbarrier.try_wait.parity %[[FULL]],
 // CHECK: %[[EMPTY:.*]] = llvm.getelementptr %[[SHARED]][72]

@@ -62,7 +62,7 @@
 // Each thread has read by itself.
 // CHECK: nvvm.bar.warp.sync
 // CHECK: %[[ARRIVES:.*]] = arith.andi %{{.*}}, %[[P]] : i1
-// CHECK: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b" %{{.*}}, %[[ARRIVES]]
+// CHECK: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}" %{{.*}}, %[[ARRIVES]]
 
 // CHECK: llvm.func @copied
 // CHECK: nvvm.mbarrier.try_wait.parity

@@ -48,7 +48,7 @@
 // CHECK: %[[X:.*]] = nvvm.shfl.sync {{ *}}idx %{{.*}}, %[[OWN]], %c0_i32
 // CHECK: arith.cmpi sge, %[[X]], %c0_i32
 // CHECK: scf.if
-// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b" %{{.*}}, %[[LANE0]] :
+// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}" %{{.*}}, %[[LANE0]] :
 gpu.module @m {
   gpu.func @payload(%map: !hopper.map<64x64xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                   %counter: memref<2xi32> {hopper.counter},

@@ -26,7 +26,7 @@
 // CHECK: llvm.store %[[N]], %{{.*}} : i32, !llvm.ptr<3>
 // CHECK: llvm.store %[[N]], %{{.*}} : i32, !llvm.ptr<3>
 // CHECK: %[[FULL:.*]] = llvm.getelementptr %[[SHARED]][%[[OFFSET]]]
-// CHECK: llvm.inline_asm has_side_effects {{.*}} "mbarrier.arrive.shared::cta.b64 _, [$0];", "r" %[[FULL]]
+// CHECK: llvm.inline_asm has_side_effects {{.*}} "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}" %[[FULL]]
 
 // The last CTA leaves zeros.
 // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[COUNTER]][4]
@@ -47,7 +47,7 @@
 // CHECK-COUNT-3: llvm.load %{{.*}} : !llvm.ptr<3> -> i32
 // CHECK-NOT: llvm.load
 // CHECK: nvvm.bar.warp.sync
-// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
+// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}"
 gpu.module @m {
   gpu.func @work(%counter: memref<2xi32> {hopper.counter}, %n: i32 {hopper.operand = 0 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {

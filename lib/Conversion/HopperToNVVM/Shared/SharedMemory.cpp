@@ -113,9 +113,8 @@ Value mlir::attn::getPayload(ThreadBuilder &b, const SharedTile &tile,
 Value mlir::attn::loadForWarp(ThreadBuilder &b, Value pointer,
                               Value condition) {
   Type type = b.getI32Type();
-  // LLVM would sink a plain load below the arrival that frees what it reads.
   if (b.thread.partition.getThreads() == 1 && !condition)
-    return b.asmOp("ld.shared.b32 $0, [$1];", "=r,r", pointer, type).front();
+    return LLVM::LoadOp::create(b, type, pointer);
   Value loads = b.thread.isLane0;
   if (condition)
     loads = b.andI(loads, condition);
@@ -126,7 +125,9 @@ Value mlir::attn::loadForWarp(ThreadBuilder &b, Value pointer,
 }
 
 void mlir::attn::emitArrive(ThreadBuilder &b, Value barrier) {
-  b.asmOp("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier, {});
+  // Without the clobber, LLVM sinks loads below what frees their memory.
+  b.asmOp("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", barrier,
+          {});
 }
 
 void mlir::attn::emitWarpArrive(ThreadBuilder &b, Value barrier,
@@ -139,7 +140,7 @@ void mlir::attn::emitWarpArrive(ThreadBuilder &b, Value barrier,
     arrives = condition;
   if (!arrives)
     return emitArrive(b, barrier);
-  b.asmOp("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b",
+  b.asmOp("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",
           {barrier, arrives}, {});
 }
 

@@ -80,16 +80,10 @@ static Results lowerReceive(hopper::ReceiveOp op,
       b.i32(kSuspendTime));
   Value message = getMessage(b, workQueue, slot);
   Results results;
-  // Behind a plain load, the threads of a warp wait for each other. LLVM would
-  // sink that of a thread alone below the arrival that frees the slot.
-  bool isAlone = b.thread.partition.getThreads() == 1;
-  for (int64_t at = 0; at < op.getNumResults(); ++at) {
-    Value place = b.offsetPointer(message, 4 * at);
-    Value value =
-        isAlone ? loadForWarp(b, place)
-                : LLVM::LoadOp::create(b, b.getI32Type(), place).getResult();
-    results.push_back({value});
-  }
+  for (unsigned at = 0; at < op.getNumResults(); ++at)
+    results.push_back({LLVM::LoadOp::create(b, b.getI32Type(),
+                                            b.offsetPointer(message, 4 * at))});
+  // All threads of the warp have read it.
   emitWarpSync(b);
   emitWarpArrive(b, getBarrier(b, workQueue.emptyBarrier, slot));
   return results;
