@@ -22,8 +22,8 @@ static void emitWait(ThreadBuilder &b, int64_t barrier, Value number) {
       getPhase(b, number, /*stages=*/1), b.i32(kSuspendTime));
 }
 
-/// Bits of what a replica is told of its turn. Both are tested by one
-/// instruction.
+/// Bits of what a replica is told of its turn, each of which an instruction
+/// tests without a shift.
 static constexpr int64_t kIsFirst = 1, kIsLast = int64_t(1) << 31;
 
 static Value getPlaceOfFlags(ThreadBuilder &b, Value turns) {

@@ -32,11 +32,13 @@ namespace mlir::attn {
 struct SharedSums {
   Value lse, delta, sums;
   bool areColumns = false;
-  /// Whose turn it is to add, for each tile of queries and each warpgroup, and
-  /// the gradient of queries, which the last one to add writes; null for any
-  /// order.
-  Value counters, out;
+  /// Whose turn it is to add, for each tile of queries and each warpgroup; null
+  /// for any order.
+  Value counters;
   AddingOrder order;
+  /// The gradient of queries, which the last one to add writes; null where a
+  /// loop behind does.
+  Value out;
   SmallVector<CaptureSum> captures;
   /// The Q blocks that work tiles meet, where data says which; or else whether
   /// the mask bounds them.

@@ -65,6 +65,8 @@ private:
                  function_ref<MemRefLayoutAttrInterface(ArrayRef<int64_t>)>
                      getLayout = nullptr);
   Value readRow(Value tensor, Layout layout, ArrayRef<Value> place);
+  void insertRows(scf::ForallOp loop, Value row, OpFoldResult count,
+                  function_ref<vector::TransferWriteOp(Value slice)> write);
   void writeZeros(const SharedSums &shared, scf::ForallOp loop, Value row,
                   Value isQuery);
   Value extend(Value value) {
@@ -143,6 +145,27 @@ SharedSums QueryLoops::allocate(bool hasSums) {
   return shared;
 }
 
+/// Gives the result of a loop over (batch, head, ..) what `write` makes of so
+/// many of its rows.
+void QueryLoops::insertRows(
+    scf::ForallOp loop, Value row, OpFoldResult count,
+    function_ref<vector::TransferWriteOp(Value slice)> write) {
+  Layout layout = attention.getLayout(0);
+  BlockArgument out = loop.getRegionIterArgs()[0];
+  OpFoldResult one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> ones(4, one);
+  SmallVector<OpFoldResult> offsets = layout.arrange<OpFoldResult>(
+      loop.getInductionVar(0), loop.getInductionVar(1), row, b.getIndexAttr(0));
+  SmallVector<OpFoldResult> sizes = layout.arrange<OpFoldResult>(
+      one, one, count, b.getIndexAttr(attention.getQueryKeyDim()));
+  Value slice =
+      tensor::ExtractSliceOp::create(b, loc, out, offsets, sizes, ones);
+  Value written = write(slice).getResult();
+  b.setInsertionPointToEnd(loop.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, written, out, offsets, sizes,
+                                        ones);
+}
+
 /// The row of a query of this loop, unless some work tile adds to it.
 void QueryLoops::writeZeros(const SharedSums &shared, scf::ForallOp loop,
                             Value row, Value isQuery) {
@@ -159,32 +182,20 @@ void QueryLoops::writeZeros(const SharedSums &shared, scf::ForallOp loop,
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, isAddedTo,
                             arith::ConstantIntOp::create(b, loc, 0, 1));
   Value writes = arith::AndIOp::create(b, loc, isQuery, nobody);
-  BlockArgument out = loop.getRegionIterArgs()[0];
-  auto type = cast<RankedTensorType>(out.getType());
+  auto type = cast<RankedTensorType>(loop.getRegionIterArgs()[0].getType());
   auto rowType =
       VectorType::get({type.getDimSize(layout.d)}, type.getElementType());
   Value zeros = arith::ConstantOp::create(
       b, loc, cast<TypedAttr>(b.getZeroAttr(rowType)));
   Value mask =
       vector::BroadcastOp::create(b, loc, rowType.clone(b.getI1Type()), writes);
-  OpFoldResult one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> ones(4, one),
-      offsets =
-          layout.arrange<OpFoldResult>(batch, head, row, b.getIndexAttr(0)),
-      sizes = layout.arrange<OpFoldResult>(
-          one, one, one, b.getIndexAttr(type.getDimSize(layout.d)));
-  Value slice =
-      tensor::ExtractSliceOp::create(b, loc, out, offsets, sizes, ones);
   AffineMap map =
       AffineMap::getMultiDimMapWithTargets(4, {layout.d}, b.getContext());
-  Value written = vector::TransferWriteOp::create(
-                      b, loc, slice.getType(), zeros, slice,
-                      SmallVector<Value>(4, index(0)), AffineMapAttr::get(map),
-                      mask, b.getBoolArrayAttr({true}))
-                      .getResult();
-  b.setInsertionPointToEnd(loop.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, loc, written, out, offsets, sizes,
-                                        ones);
+  insertRows(loop, row, b.getIndexAttr(1), [&](Value slice) {
+    return vector::TransferWriteOp::create(
+        b, loc, slice.getType(), zeros, slice, SmallVector<Value>(4, index(0)),
+        AffineMapAttr::get(map), mask, b.getBoolArrayAttr({true}));
+  });
 }
 
 void QueryLoops::emitBefore(SharedSums &shared) {
@@ -296,24 +307,13 @@ Value QueryLoops::emitBehind(const SharedSums &shared) {
   auto outType = cast<RankedTensorType>(out.getType());
   Value rounded =
       convertFloats(b, loc, sums, type.clone(outType.getElementType()));
-  Value argument = loop.getRegionIterArgs()[0];
-  OpFoldResult one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> ones(4, one);
-  SmallVector<OpFoldResult> offsets =
-      layout.arrange<OpFoldResult>(batch, head, row, b.getIndexAttr(0));
-  SmallVector<OpFoldResult> sizes =
-      layout.arrange<OpFoldResult>(one, one, rows, b.getIndexAttr(columns));
-  Value slice =
-      tensor::ExtractSliceOp::create(b, loc, argument, offsets, sizes, ones);
   AffineMap map = AffineMap::getMultiDimMapWithTargets(4, {layout.s, layout.d},
                                                        b.getContext());
-  Value written = vector::TransferWriteOp::create(
-                      b, loc, rounded, slice, SmallVector<Value>(4, zero), map,
-                      ArrayRef<bool>{false, true})
-                      .getResult();
-  b.setInsertionPointToEnd(loop.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, loc, written, argument, offsets,
-                                        sizes, ones);
+  insertRows(loop, row, rows, [&](Value slice) {
+    return vector::TransferWriteOp::create(b, loc, rounded, slice,
+                                           SmallVector<Value>(4, zero), map,
+                                           ArrayRef<bool>{false, true});
+  });
   return loop.getResult(0);
 }
 
