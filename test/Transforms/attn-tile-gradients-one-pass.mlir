@@ -238,6 +238,20 @@ func.func @last_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !od
   return %d#0, %d#1 : !odd, !odd
 }
 
+// Where there are keys, as extents tell, each block is added to, and the loop in front writes no zeros.
+// CHECK-LABEL: func @known_extents
+// CHECK: arith.constant dense<false> : vector<64xi1>
+// KERNEL: gpu.func @known_extents_before0
+// KERNEL-NOT: vector.transfer_write
+// KERNEL: gpu.func @known_extents(
+!known = tensor<2x4x512x64xbf16>
+func.func @known_extents(%q: !known, %l: tensor<2x4x512xf32>, %dq: !known, %dk: !known, %dv: !known) -> (!known, !known, !known) {
+  %d:3 = attn.attention_grad schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, write_dq, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)]> wrt(q, k, v)
+    ins(%q, %q, %q, %q, %l, %q : !known, !known, !known, !known, tensor<2x4x512xf32>, !known)
+    outs(%dq, %dk, %dv : !known, !known, !known)
+  return %d#0, %d#1, %d#2 : !known, !known, !known
+}
+
 // Where columns are not the last dimension, a loop behind does.
 // CHECK-LABEL: func @columns_first
 // CHECK: attn.accumulate ordered

@@ -260,11 +260,17 @@ LogicalResult VectorIteration::emitStore(memref::StoreOp op) {
 /// A row of a result, all of it or, where a condition does not hold, nothing.
 LogicalResult VectorIteration::emitWrite(tensor::ParallelInsertSliceOp insert) {
   auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
-  auto mask = write && write.getMask()
-                  ? write.getMask().getDefiningOp<vector::BroadcastOp>()
-                  : vector::BroadcastOp();
+  Value mask = write ? write.getMask() : Value();
+  // Extents that are known may make the condition a constant.
+  DenseElementsAttr constant;
+  bool isKnown =
+      mask && matchPattern(mask, m_Constant(&constant)) && constant.isSplat();
+  if (isKnown && !constant.getSplatValue<bool>())
+    return success();
+  auto writesAll = mask && !isKnown ? mask.getDefiningOp<vector::BroadcastOp>()
+                                    : vector::BroadcastOp();
   if (!write || write.getVectorType().getRank() != 1 ||
-      (write.getMask() && !mask) ||
+      (mask && !isKnown && !writesAll) ||
       insert.getSourceType().getRank() != insert.getDestType().getRank())
     return insert.emitError("expects a vector that is written to a result")
            << otherTarget;
@@ -276,8 +282,8 @@ LogicalResult VectorIteration::emitWrite(tensor::ParallelInsertSliceOp insert) {
   if (failed(own) || failed(buffer) || failed(position))
     return failure();
   Value condition = hasElements(type);
-  if (mask) {
-    FailureOr<Value> writes = values.getScalar(mask.getSource());
+  if (writesAll) {
+    FailureOr<Value> writes = values.getScalar(writesAll.getSource());
     if (failed(writes))
       return failure();
     condition = condition
