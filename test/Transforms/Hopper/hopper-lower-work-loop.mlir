@@ -5,15 +5,17 @@
 #single = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 
 gpu.module @m {
-  // Who copies fetches work tiles and tells the others.
+  // Who copies tells the others which work tile it is, and fetches the next one
+  // when it has started its copies.
 
   // CHECK-LABEL: gpu.func @persistent
   // CHECK: %[[MAIL:.*]] = hopper.create_work_queue
   // CHECK: partition @load
   // CHECK: scf.while
   // CHECK: hopper.post %[[MAIL]]
-  // CHECK: hopper.fetch_next
   // CHECK: hopper.position %{{.*}} of 128
+  // CHECK: hopper.put
+  // CHECK: hopper.fetch_next
   // CHECK: hopper.reset_counter
   // CHECK: partition @compute
   // CHECK-NOT: hopper.fetch_next
@@ -51,6 +53,7 @@ gpu.module @m {
   // CHECK: %[[FIRST:.*]] = arith.subi %[[N]], %[[GRID]]
   // CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[FIRST]])
   // CHECK: hopper.post
+  // CHECK: hopper.put
   // CHECK: hopper.fetch_next
   // CHECK: gpu.grid_dim x
   // CHECK: partition @turns

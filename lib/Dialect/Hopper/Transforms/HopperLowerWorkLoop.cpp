@@ -151,8 +151,10 @@ Value WorkLoopLowering::fetchNext(bool isFirst) {
   return b.sub(next, b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x)));
 }
 
-/// The producer does its first work tile, then fetches others, one ahead, so
-/// that the answer is there when it is needed. It tells the consumers.
+/// The producer does its first work tile, then fetches others, and tells the
+/// consumers. It fetches when it has started all copies of a work tile, some
+/// blocks before that one ends: late, as others may be free by then, and nobody
+/// else can compute what has been fetched, nor what waits for it in turns.
 void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   Type i32Type = rewriter.getI32Type();
   SmallVector<Value> inits = {here().i32(0)};
@@ -193,9 +195,6 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   Block *after =
       rewriter.createBlock(&work.getAfter(), {}, afterTypes,
                            SmallVector<Location>(afterTypes.size(), loc));
-  Value next;
-  if (isProducer)
-    next = fetchNext(/*isFirst=*/false);
   ValueRange arguments = after->getArguments();
   SmallVector<Value> ends;
   inlineBody(after, arguments.drop_front(numOwn), arguments[0],
@@ -204,7 +203,7 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   SmallVector<Value> yielded = {here().add(arguments[0], 1)};
   llvm::append_range(yielded, ends);
   if (isProducer)
-    yielded.push_back(next);
+    yielded.push_back(fetchNext(/*isFirst=*/false));
   scf::YieldOp::create(rewriter, loc, yielded);
   rewriter.setInsertionPointAfter(work);
   if (isProducer)

@@ -294,7 +294,7 @@ def HopperNumberChannelsPass : Pass<"hopper-number-channels", "::mlir::gpu::GPUF
 def HopperLowerWorkLoopPass : Pass<"hopper-lower-work-loop", "::mlir::gpu::GPUFuncOp"> {
   let summary = "decide which work tiles a CTA has, and in which order";
   let description = [{
-    `hopper.work_loop` becomes a loop of what the CTA fetches, if the kernel is persistent: the partition that copies fetches work tiles one ahead (`hopper.fetch_next`), and tells the others (`hopper.post`). The first one is that of the CTA's number, or fetched, too,
+    `hopper.work_loop` becomes a loop of what the CTA fetches, if the kernel is persistent: the partition that copies fetches the next work tile (`hopper.fetch_next`) when it has started all copies of one, and tells the others (`hopper.post`). The first one is that of the CTA's number, or fetched, too,
     where there are turns: a work tile then waits for those before it, which have to be of CTAs that run. Otherwise a CTA has one work tile, that of its number. The order is that of the kernel's schedule. `hopper.work_rows` becomes arithmetic.
 
     Precondition: `hopper-specialize`.
