@@ -1,7 +1,9 @@
 """Times a cold compilation: a fresh process, an empty cache, from the text of a
-program to the end of its first launch on a GPU. Prints medians in seconds.
+program to the end of its first launch on a GPU. Prints medians in seconds. With
+--backward that of its gradients, whose forward kernel has been compiled before.
 
   PYTHONPATH=python python3 benchmarks/cold_compile.py [--rounds=N] [--dims=64,128,256]
+    [--backward]
 
 The driver's context and PyTorch have started before.
 """
@@ -26,20 +28,26 @@ PROGRAMS = {
 CHILD = """
 import sys, time
 import torch, attn
-dim = int(sys.argv[1])
+dim, backward = int(sys.argv[1]), sys.argv[2] == "backward"
 q = torch.randn(1, 8, 2048, dim, device="cuda", dtype=torch.bfloat16)
 text = sys.stdin.read()
+make = lambda: attn.compile(text, target="cuda")
+inputs = (q, q, q)
+if backward:
+    o, lse = make()(*inputs)
+    inputs += (o, lse, q, torch.zeros_like(lse))
+    make = attn.compile(text, target="cuda").gradient
 torch.cuda.synchronize()
 start = time.perf_counter()
-attn.compile(text, target="cuda")(q, q, q)
+make()(*inputs)
 torch.cuda.synchronize()
 print(time.perf_counter() - start)
 """
 
 
-def measure(text, dim):
+def measure(text, dim, backward):
     run = subprocess.run(
-        [sys.executable, "-c", CHILD, str(dim)],
+        [sys.executable, "-c", CHILD, str(dim), "backward" if backward else "forward"],
         input=text,
         capture_output=True,
         text=True,
@@ -54,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=positive, default=5)
     parser.add_argument("--dims", type=positives, default=[64, 128, 256])
+    parser.add_argument("--backward", action="store_true")
     options = parser.parse_args()
     print(f"| D | {' | '.join(PROGRAMS)} |")
     print("|---" * (len(PROGRAMS) + 1) + "|")
@@ -61,8 +70,10 @@ def main():
         cells = []
         for variant, mask in PROGRAMS.values():
             case = variants.Case(variant, mask, "bf16", 1, 8, 2048, dim)
-            text = variants.program(case)
-            times = [measure(text, dim) for _ in range(options.rounds)]
+            text = variants.program(case, lse=options.backward)
+            times = [
+                measure(text, dim, options.backward) for _ in range(options.rounds)
+            ]
             cells.append(f"{statistics.median(times):.2f}")
         print(f"| {dim} | {' | '.join(cells)} |", flush=True)
 
