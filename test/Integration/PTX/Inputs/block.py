@@ -273,6 +273,8 @@ class CTA:
         self.used = set()
         self.threads = code.entry.threads
         self._draw, self._late = draw, late
+        # How many boxes it has loaded.
+        self.boxes = 0
         count = -(-self.threads // LANES)
         self.agents = Agents(count)
         self.shared = SharedMemory(shared_bytes, self.agents)

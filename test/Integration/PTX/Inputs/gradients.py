@@ -356,9 +356,7 @@ def draw_inputs(variant, options, sizes, draw):
 def _check_visits(kernel, program, variant, arrays):
     """That each work tile of keys has loaded the Q blocks it needs, once each, or
     each one of queries the KV blocks. Gives how many were loaded, and how many of them
-    are not needed: none of a persistent kernel, whose CTAs have several work tiles."""
-    if program.schedule("persistent"):
-        return 0, 0
+    are not needed."""
     over_keys = "load_k" in program.kernel["schedule"]
     (batches, heads, queries), keys = arrays["q"].shape[:3], arrays["k"].shape
     b, h, i, j = numpy.indices((batches, heads, queries, keys[2]), sparse=True)
@@ -371,13 +369,16 @@ def _check_visits(kernel, program, variant, arrays):
         query = (b, h, i // queries * queries)
         key = (b % keys[0], h * keys[1] // heads, j // keys_of * keys_of)
         needed.add(tuple(map(int, query + key if over_keys else key + query)))
-    works = {}
-    for number, at in kernel.loads("q" if over_keys else "k"):
-        works.setdefault(number, set()).add((*at[:2], at[2] // own * own))
-    if any(len(work) != 1 for work in works.values()):
-        raise ptx.PtxError(f"expects a work tile of each CTA, but got {works}")
-    blocks = kernel.loads("k" if over_keys else "q")
-    loaded = [(*min(works[number]), *at) for number, at in blocks]
+    # A CTA loads the rows of a work tile, then what that one needs.
+    rows, blocks = ("q", "k") if over_keys else ("k", "q")
+    loads = [(*load, True) for load in kernel.loads(rows)]
+    loads += [(*load, False) for load in kernel.loads(blocks)]
+    loaded, work = [], {}
+    for number, _, at, is_work in sorted(loads):
+        if is_work:
+            work[number] = (*at[:2], at[2] // own * own)
+        else:
+            loaded.append((*work[number], *at))
     visited = {(*at[:5], at[5] // others * others) for at in loaded}
     if len(loaded) != len(set(loaded)):
         raise ptx.PtxError(f"loads blocks twice: {sorted(loaded)}")

@@ -56,12 +56,13 @@ class Kernel:
         self._pool = []
 
     def loads(self, name):
-        """What the tensor engine has loaded of an operand: the CTAs, and the first
-        batch, head and row of each box at the first column."""
+        """What the tensor engine has loaded of an operand: of each box at the first
+        column, the CTA, how many boxes it had loaded before, and the first batch,
+        head and row."""
         return [
-            (number, at[:0:-1])
+            (number, before, at[:0:-1])
             for one in self._maps.values()
-            for number, at in (one.loads if one.region.name == name else ())
+            for number, before, at in (one.loads if one.region.name == name else ())
             if at[0] == 0
         ]
 

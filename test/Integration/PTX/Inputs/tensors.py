@@ -37,7 +37,8 @@ class TensorMap:
             for x in (region.bytes, region.defined, region.writable)
         ]
         self._places = {}
-        # The CTAs that have loaded boxes, and where these start, in order.
+        # Of boxes that were loaded: the CTA, how many it had loaded before, from
+        # whatever tensor, and where they start.
         self.loads = []
 
     def _slices(self, coordinates):

@@ -102,7 +102,8 @@ def _make_load(code, instruction, match):
             offset = block.shared.offset(place(warp.R)[lane], one.bytes, text)
             coordinates = [int(get(warp.R)[lane]) for get in at]
             load = functools.partial(one.load, coordinates)
-            one.loads.append((block.number, tuple(coordinates)))
+            one.loads.append((block.number, block.boxes, tuple(coordinates)))
+            block.boxes += 1
             own = _barrier_of(warp, barrier(warp.R)[lane], text)
             block.start(
                 Load(warp, load, offset, one.bytes, one.places(offset), own, text)
