@@ -19,8 +19,8 @@ func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @nondeterministic(%x: !t, %l: !l) -> (!t, !t) {
-  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
-  // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq, dk, red]>}}
+  // expected-remark @below {{in_flight = 2, persistent, order = [load_q, qk, exp, load_do, dp, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
+  // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2, persistent, order = [load_q, qk, exp, load_do, dp, ds, dq, dk, red]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d:2 = attn.attention_grad wrt(q, k) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x : !t, !t) attributes {nondeterministic}
@@ -61,7 +61,7 @@ func.func @d192(%x: !t, %l: !l) -> (!t, !t) {
 !k = tensor<2x2x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @shared(%x: !q, %k: !k, %l: !l) -> !k {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dv]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2, persistent, order = [load_q, qk, exp, load_do, dv]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d = attn.attention_grad wrt(v) ins(%x, %k, %k, %x, %l, %x : !q, !k, !k, !q, !l, !q) outs(%k : !k)
@@ -84,8 +84,7 @@ func.func @f32(%x: !t, %l: !l) -> !t {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, order}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, persistent, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
@@ -104,8 +103,7 @@ func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, order}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, persistent, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
@@ -128,8 +126,7 @@ func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @documents(%x: !t, %l: !l, %doc: tensor<?xi32>) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, order}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, persistent, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, in_flight = 2, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}

@@ -234,9 +234,11 @@ def main():
         choice = f"--attn-choose-sparsity=form={form} one-per-launch"
         texts = [text for each, text in programs if each == form]
         taken |= find_rows(path, texts, choice, *PASSES)
-    for wrt in dict(gradients):
+    for wrt, order in itertools.product(dict(gradients), ("", " nondeterministic=1")):
+        if wrt == "q" and order:
+            continue  # One CTA has all of a query's sums.
         texts = [text for each, text in gradients if each == wrt]
-        differentiate = f"--attn-differentiate=wrt={wrt}"
+        differentiate = f"--attn-differentiate=wrt={wrt}{order}"
         split = "--attn-hopper-split-gradients"
         taken |= find_rows(path, texts, PASSES[1], differentiate, split, PASSES[-1])
     programs += gradients
