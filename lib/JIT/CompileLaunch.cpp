@@ -181,7 +181,7 @@ llvm::Error LaunchCompilation::startRound() {
     auto getKey = [&](size_t number) {
       const Candidate &candidate = candidates[number];
       return std::tuple(candidate.kind == Kind::AnyStrides,
-                        -candidate.registers, number);
+                        -candidate.assemblyCost, number);
     };
     return getKey(a) < getKey(b);
   });

@@ -242,9 +242,12 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     candidate.partlyRead = getPartlyRead(attention);
     candidate.schedule = schedule.schedule;
     candidate.spillBytes = schedule.spillBytes;
-    // Small tiles are assembled last, as others take longer.
-    candidate.registers =
+    // The registers of a thread that computes, of which small tiles have few.
+    // Where dq is written in the loop there is half as much code again.
+    candidate.assemblyCost =
         schedule.schedule.getPackGQA() ? 0 : schedule.schedule.getRegisters();
+    if (schedule.schedule.getWriteDq())
+      candidate.assemblyCost *= 2;
     if (schedule.isForAnyStrides) {
       candidate.kind = Candidate::Kind::AnyStrides;
     } else if (schedule.isLastResort) {

@@ -55,8 +55,8 @@ struct Candidate : cuda::Costs {
   const CudaForm *form = nullptr;
   /// Null for the one that a pass chooses, or that the program has.
   mlir::Attribute schedule;
-  /// Of a thread that computes: the more, the longer the assembler takes.
-  int64_t registers = 0;
+  /// The greater, the longer the assembler takes.
+  int64_t assemblyCost = 0;
   /// Bytes that ptxas may spill, see `cuda::isAcceptable`.
   int64_t spillBytes = 0;
   /// As of a variant, for the arguments of the function.
