@@ -358,6 +358,7 @@ def _check_visits(kernel, program, variant, arrays):
     each one of queries the KV blocks. Gives how many were loaded, and how many of them
     are not needed."""
     over_keys = "load_k" in program.kernel["schedule"]
+    is_persistent = program.schedule("persistent")
     (batches, heads, queries), keys = arrays["q"].shape[:3], arrays["k"].shape
     b, h, i, j = numpy.indices((batches, heads, queries, keys[2]), sparse=True)
     zeros = numpy.zeros((batches, heads, queries, keys[2]))
@@ -376,7 +377,10 @@ def _check_visits(kernel, program, variant, arrays):
     loaded, work = [], {}
     for number, _, at, is_work in sorted(loads):
         if is_work:
-            work[number] = (*at[:2], at[2] // own * own)
+            tile = (*at[:2], at[2] // own * own)
+            if work.setdefault(number, tile) != tile and not is_persistent:
+                raise ptx.PtxError(f"expects a work tile of CTA {number}, but got more")
+            work[number] = tile
         else:
             loaded.append((*work[number], *at))
     visited = {(*at[:5], at[5] // others * others) for at in loaded}
