@@ -18,19 +18,25 @@
 // Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block. And whether it
 // is the last one of these, and whether there is any.
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
-// Work tiles come from the last one on, so that places are counted, and tiles are those at a place.
-// So they do where there are many of them.
-// CHECK: %[[FEW:.*]] = arith.cmpi ule, %[[COUNT:.*]], %c1073741824 : index
-// CHECK: %[[MANY:.*]] = arith.cmpi uge, %{{.*}}, %c1024 : index
-// CHECK: %[[SHORT:.*]] = arith.andi %[[FEW]], %[[MANY]] : i1
-// CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[TILE]]
-// CHECK: %[[PLACE:.*]] = arith.select %[[SHORT]], %[[BACK]], %[[TILE]]
+// Where there are many work tiles, those of 5/8 of a head come before the rest, both from the last one on.
+// CHECK: %[[COUNT:.*]] = arith.ceildivui %{{.*}}, %c128
+// CHECK: %[[ALL:.*]] = arith.muli %[[COUNT]], %c4
+// CHECK: %[[MANY:.*]] = arith.cmpi uge, %[[ALL]], %c1024 : index
+// CHECK: %[[FIVE:.*]] = arith.muli %[[COUNT]], %c5
+// CHECK: %[[UP:.*]] = arith.addi %[[FIVE]], %c7
+// CHECK: %[[EARLY:.*]] = arith.divui %[[UP]], %c8
+// CHECK: %[[LATEST:.*]] = arith.subi %[[EARLY]], %c1
+// CHECK: %[[BACK:.*]] = arith.subi %[[LATEST]], %[[TILE]]
+// CHECK: %[[IS:.*]] = arith.cmpi ult, %[[TILE]], %[[EARLY]]
+// CHECK: %[[AROUND:.*]] = arith.addi %[[BACK]], %[[COUNT]]
+// CHECK: %[[TURNED:.*]] = arith.select %[[IS]], %[[BACK]], %[[AROUND]]
+// CHECK: %[[PLACE:.*]] = arith.select %[[MANY]], %[[TURNED]], %[[TILE]]
 // CHECK: %[[OWN:.*]] = arith.index_cast %[[PLACE]]
 // CHECK: %[[FOUND:.*]]:2 = scf.for %[[OTHER:.*]] = %c0 to %[[COUNT]] step %c1 iter_args(%[[NEAREST:.*]] = %c0_i32, %[[LAST:.*]] = %c0_i32)
-// CHECK: %[[BACK:.*]] = arith.subi %{{.*}}, %[[OTHER]]
-// CHECK: arith.select %[[SHORT]], %[[BACK]], %[[OTHER]]
 // CHECK: %[[MEETS:.*]] = arith.andi
-// CHECK: %[[AT:.*]] = arith.index_cast %[[OTHER]]
+// CHECK: %[[BACK:.*]] = arith.subi %[[LATEST]], %[[OTHER]]
+// CHECK: %[[OTHERPLACE:.*]] = arith.select %[[MANY]], %{{.*}}, %[[OTHER]]
+// CHECK: %[[AT:.*]] = arith.index_cast %[[OTHERPLACE]]
 // CHECK: %[[NUMBER:.*]] = arith.addi %[[AT]], %c1_i32
 // CHECK: %[[IS:.*]] = arith.cmpi slt, %[[AT]], %[[OWN]]
 // CHECK: %[[ISNEAREST:.*]] = arith.andi %[[MEETS]], %[[IS]]

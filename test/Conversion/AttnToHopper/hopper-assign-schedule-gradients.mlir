@@ -99,6 +99,26 @@ func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
 
 // -----
 
+// Of 96 columns, too.
+!t = tensor<2x4x?x96xbf16>
+!l = tensor<2x4x?xf32>
+func.func @causal_96(%x: !t, %l: !l) -> (!t, !t, !t) {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 96, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_keys = 65536, head_swizzle_least_keys = 32768, longest_first_least_tiles = 1024, in_flight = 2, longest_first, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_keys = 65536, head_swizzle_least_keys = 32768, longest_first_least_tiles = 1024, in_flight = 2, longest_first, write_dq, order}}
+  // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 96,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
+  %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
+    mask(%b, %h, %i, %j) {
+      %p = arith.cmpi sle, %j, %i : index
+      attn.yield %p : i1
+    }
+  return %d#0, %d#1, %d#2 : !t, !t, !t
+}
+
+// -----
+
 // Those of a window have as many queries as the others.
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>

@@ -128,14 +128,48 @@ gpu.module @m {
   // CHECK: partition @load
   // CHECK: %[[TILES:.*]] = arith.index_cast %{{.*}} : index to i32
   // CHECK: %[[TILE:.*]] = arith.remui
-  // CHECK: %[[IS_SHORT:.*]] = arith.cmpi sle, %{{.*}}, %c8_i32
-  // CHECK: %[[ARE_MANY:.*]] = arith.cmpi sge, %{{.*}}, %c64_i32
+  // CHECK: %[[IS_SHORT:.*]] = arith.cmpi ule, %{{.*}}, %c8_i32
+  // CHECK: %[[ARE_MANY:.*]] = arith.cmpi uge, %{{.*}}, %c64_i32
   // CHECK: %[[IS_FROM_END:.*]] = arith.andi %[[IS_SHORT]], %[[ARE_MANY]]
   // CHECK: %[[FROM_END:.*]] = arith.subi %{{.*}}, %[[TILE]]
   // CHECK: %[[OWN:.*]] = arith.select %[[IS_FROM_END]], %[[FROM_END]], %[[TILE]]
   // CHECK: hopper.position %[[OWN]]
   gpu.func @short(%map: !hopper.map<64x64xbf16>, %n: index)
       kernel attributes {hopper.schedule = #short} {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        hopper.put %ch[%number], %map[%b, %h, %t] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @compute replicas(1) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
+      }
+    }
+    gpu.return
+  }
+
+  // Where work tiles wait for each other, those of 5/8 of a head come first, from the last of them on, and then the rest.
+
+  // CHECK-LABEL: gpu.func @in_turns
+  // CHECK: partition @load
+  // CHECK: %[[TILE:.*]] = arith.remui
+  // CHECK: %[[IS_FROM_END:.*]] = arith.andi
+  // CHECK: %[[FIVE:.*]] = arith.muli %{{.*}}, %c5_i32
+  // CHECK: %[[UP:.*]] = arith.addi %[[FIVE]], %c7_i32
+  // CHECK: %[[EARLY:.*]] = arith.divui %[[UP]], %c8_i32
+  // CHECK: %[[LATEST:.*]] = arith.subi %[[EARLY]], %c1_i32
+  // CHECK: %[[BACK:.*]] = arith.subi %[[LATEST]], %[[TILE]]
+  // CHECK: %[[IS:.*]] = arith.cmpi ult, %[[TILE]], %[[EARLY]]
+  // CHECK: %[[AROUND:.*]] = arith.addi %[[BACK]], %{{.*}}
+  // CHECK: %[[TURNED:.*]] = arith.select %[[IS]], %[[BACK]], %[[AROUND]]
+  // CHECK: %[[OWN:.*]] = arith.select %[[IS_FROM_END]], %[[TURNED]], %[[TILE]]
+  // CHECK: hopper.position %[[OWN]]
+  gpu.func @in_turns(%map: !hopper.map<64x64xbf16>, %n: index)
+      kernel attributes {hopper.schedule = #short} {
+    %turns = hopper.create_turns : !hopper.turns
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     hopper.warp_specialize
     partition @load threads(1) {

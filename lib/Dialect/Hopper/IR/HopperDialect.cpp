@@ -1,6 +1,7 @@
 //===- HopperDialect.cpp - The hopper dialect, its attributes and types ---===//
 
 #include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -63,14 +64,34 @@ int64_t hopper::ScheduleAttr::getPartitionRows() const {
 /// Each consumer has rows of its own.
 int64_t hopper::ScheduleAttr::getRowAlignment() const { return kWarpgroupRows; }
 
-std::optional<int64_t> hopper::ScheduleAttr::getMostTilesFromEnd() const {
-  if (getZigzag())
-    return std::nullopt;
-  return getLongestFirst() ? kMaxPosition : getLongestFirstRows() / getTileM();
+Value hopper::ScheduleAttr::emitIsLongestFirst(ScalarBuilder &b, Value count,
+                                               Value heads) const {
+  if (!getLongestFirst() && !getLongestFirstRows())
+    return {};
+  Value is = b.i1(true);
+  if (int64_t most = getLongestFirstRows())
+    is = b.cmp(arith::CmpIPredicate::ule, count, most / getTileM());
+  if (int64_t least = getLongestFirstLeastTiles())
+    is = b.andI(is,
+                b.cmp(arith::CmpIPredicate::uge, b.mul(heads, count), least));
+  return is;
 }
 
-int64_t hopper::ScheduleAttr::getLeastTilesFromEnd() const {
-  return getLongestFirstLeastTiles();
+bool hopper::ScheduleAttr::hasPlacesInTurns() const { return !getZigzag(); }
+
+/// With the last keys first, those of 5/8 of the work tiles come before the
+/// rest: what is started at the end of all then has fewer queries under a
+/// causal mask than the first keys have, and the GPU is idle for a shorter
+/// time.
+Value hopper::ScheduleAttr::emitPlaceInTurns(ScalarBuilder &b, Value tile,
+                                             Value count, Value heads) const {
+  Value isLongestFirst = emitIsLongestFirst(b, count, heads);
+  if (!isLongestFirst)
+    return tile;
+  Value before = b.divU(b.add(b.mul(count, 5), 7), 8);
+  Value first = b.sub(b.sub(before, 1), tile);
+  Value place = b.select(b.ult(tile, before), first, b.add(first, count));
+  return b.select(isLongestFirst, place, tile);
 }
 
 bool hopper::ScheduleAttr::roundsLastSums() const { return getWriteDq(); }

@@ -92,19 +92,10 @@ WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
     head = b.add(first, b.remU(rest, size));
   }
   auto fromEnd = [&](Value number) { return b.sub(b.sub(grid[2], 1), number); };
-  Value isFromEnd;
-  int64_t most = schedule.getMostTilesFromEnd().value_or(0);
-  if (most && !schedule.getLongestFirst())
-    isFromEnd = b.cmp(arith::CmpIPredicate::sle, grid[2], most);
-  if (int64_t least = schedule.getLeastTilesFromEnd()) {
-    Value areMany =
-        b.cmp(arith::CmpIPredicate::sge, b.mul(heads, grid[2]), least);
-    isFromEnd = isFromEnd ? b.andI(isFromEnd, areMany) : areMany;
-  }
-  if (isFromEnd)
+  if (hasTurns())
+    tile = schedule.emitPlaceInTurns(b, tile, grid[2], heads);
+  else if (Value isFromEnd = schedule.emitIsLongestFirst(b, grid[2], heads))
     tile = b.select(isFromEnd, fromEnd(tile), tile);
-  else if (most)
-    tile = fromEnd(tile);
   if (schedule.getZigzag()) {
     Value half = b.divU(tile, 2), isEven = b.eq(b.remU(tile, 2), 0);
     tile = b.select(isEven, fromEnd(half), half);

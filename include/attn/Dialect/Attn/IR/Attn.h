@@ -24,6 +24,8 @@
 
 namespace mlir::attn {
 
+class ScalarBuilder;
+
 /// The type in which scores, softmax and sums are computed for inputs of
 /// `elementType`: f64 for f64, otherwise f32.
 FloatType getAccumulatorType(Type elementType);

@@ -94,11 +94,15 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{What the first row of each tile is a multiple of, and of each part of a tile that
       a partition computes by itself.}],
       "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>,
-    InterfaceMethod<[{The work tiles of a head are started from the last one on where there are at most so
-      many of them, or else from the first one on; none where neither is so.}],
-      "std::optional<int64_t>", "getMostTilesFromEnd", (ins), [{}], [{ return std::nullopt; }]>,
-    InterfaceMethod<[{How many work tiles of all heads there have to be for that.}],
-      "int64_t", "getLeastTilesFromEnd", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{Whether work tiles of keys may add to sums one after the other, in the order in which they
+      are started, which `emitPlaceInTurns` tells.}],
+      "bool", "hasPlacesInTurns", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{Emits the place of a work tile of keys in the order in which those of its head are started,
+      where each waits for those before it; or the work tile that is at a place, as this is its own inverse. There are
+      `heads` with `count` work tiles each, of the type of `tile`, which is an integer or an index.}],
+      "::mlir::Value", "emitPlaceInTurns",
+      (ins "::mlir::attn::ScalarBuilder &":$b, "::mlir::Value":$tile, "::mlir::Value":$count, "::mlir::Value":$heads),
+      [{}], [{ return tile; }]>,
     InterfaceMethod<[{Whether the last work tile that adds to sums in one order rounds them, and not a loop behind,
       where their columns are the last dimension of the result.}],
       "bool", "roundsLastSums", (ins), [{}], [{ return false; }]>,

@@ -44,7 +44,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "getMostTilesFromEnd", "getLeastTilesFromEnd", "roundsLastSums", "getSumLayout"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "hasPlacesInTurns", "emitPlaceInTurns", "roundsLastSums", "getSumLayout"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -64,8 +64,9 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `in_flight`: so many products of a warpgroup are under way at a time at most, from 1 to 8, or 0 (not written) for as many as are started before a result is needed.
       What a product reads is free when it is waited for.
-    * `longest_first`: the tiles of the last queries come first.
-    * `longest_first_rows`: those of the last queries, or of the last keys of gradients, come first where a head has at most so many; 0 (not written) for never; not
+    * `longest_first`: the tiles of the last queries come first. Of gradients with sums in one order, whose work tiles are keys and wait for each other: those of 5/8 of a head's
+      tiles, from the last of them to the first, and then the rest, from the last one on.
+    * `longest_first_rows`: `longest_first` for heads of at most so many queries, or keys of gradients; 0 (not written) for never; not
       together with `longest_first` or `zigzag`.
     * `longest_first_least_tiles`: with either of these, only where there are at least so many work tiles of all heads together; 0 (not written) for any number.
     * `zigzag`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
@@ -119,6 +120,10 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   let extraClassDeclaration = [{
     /// The warpgroups of each partition that computes.
     int64_t getNumConsumers() const { return getTileM() / 64; }
+
+    /// Emits whether the work tiles of a head are started from the last one on:
+    /// `count` of each of `heads`. Null for never.
+    ::mlir::Value emitIsLongestFirst(::mlir::attn::ScalarBuilder &b, ::mlir::Value count, ::mlir::Value heads) const;
   }];
 }
 

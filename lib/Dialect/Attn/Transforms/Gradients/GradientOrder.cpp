@@ -66,78 +66,46 @@ static Value emitNumTiles(OpBuilder &builder, AttentionGradOp op) {
       createIndex(builder, loc, op.getScheduleAttr().getTileM()));
 }
 
-/// The place of a work tile among those of its head as they are started, or
-/// what work tile is at a place.
-static Value emitPlace(OpBuilder &builder, AttentionGradOp op,
-                       int64_t mostFromEnd, Value tile) {
-  if (mostFromEnd == 0)
-    return tile;
+/// The place of a work tile among those of its head as they are started.
+static Value emitPlace(OpBuilder &builder, AttentionGradOp op, Value tile) {
   Location loc = op.getLoc();
-  Value numTiles = emitNumTiles(builder, op);
-  Value isFromEnd =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, numTiles,
-                            createIndex(builder, loc, mostFromEnd));
-  if (int64_t least = op.getScheduleAttr().getLeastTilesFromEnd()) {
-    Layout layout = AttentionLikeOpInterface(op).getLayout(1);
-    Value all = numTiles;
-    for (unsigned dim : {layout.b, layout.h})
-      all = arith::MulIOp::create(
-          builder, loc, all,
-          tensor::DimOp::create(builder, loc, op.getKey(), dim));
-    Value areMany =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, all,
-                              createIndex(builder, loc, least));
-    isFromEnd = arith::AndIOp::create(builder, loc, isFromEnd, areMany);
-  }
-  Value last = arith::SubIOp::create(builder, loc, numTiles,
-                                     createIndex(builder, loc, 1));
-  Value fromEnd = arith::SubIOp::create(builder, loc, last, tile);
-  return arith::SelectOp::create(builder, loc, isFromEnd, fromEnd, tile);
+  ScalarBuilder b(loc, builder);
+  Layout layout = AttentionLikeOpInterface(op).getLayout(1);
+  auto dim = [&](unsigned dim) -> Value {
+    return tensor::DimOp::create(builder, loc, op.getKey(), dim);
+  };
+  return op.getScheduleAttr().emitPlaceInTurns(
+      b, tile, emitNumTiles(builder, op), b.mul(dim(layout.b), dim(layout.h)));
 }
 
 /// The element of a table for (batch, head, block, work tile).
 static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
-                                   int64_t mostFromEnd, const QueryLists *lists,
+                                   const QueryLists *lists,
                                    ArrayRef<Value> limits, ValueRange ids) {
   Location loc = op.getLoc();
   ScalarBuilder b(loc, builder);
-  auto toIndex = [&](Value number) -> Value {
-    return arith::IndexCastOp::create(b, b.getIndexType(), number);
-  };
-  auto getPlace = [&](Value tile) {
-    return emitPlace(builder, op, mostFromEnd, tile);
-  };
   Value first = b.index(0), end = emitNumTiles(builder, op);
   if (!limits.empty()) {
-    // From the end, the last work tile comes before the first one.
-    Value ends[2];
-    for (auto [limit, table] : llvm::zip_equal(ends, limits)) {
-      Value tile =
-          tensor::ExtractOp::create(builder, loc, table, ids.take_front(3));
-      limit = mostFromEnd ? b.toI32(getPlace(toIndex(tile))) : tile;
-    }
-    if (mostFromEnd) {
-      Value least = b.minS(ends[0], ends[1]);
-      ends[1] = b.maxS(ends[0], ends[1]);
-      ends[0] = least;
-    }
-    std::tie(first, end) =
-        emitBetween(builder, loc, first, end, ends[0], ends[1]);
+    auto getLimit = [&](Value table) -> Value {
+      return tensor::ExtractOp::create(b, table, ids.take_front(3));
+    };
+    std::tie(first, end) = emitBetween(
+        builder, loc, first, end, getLimit(limits[0]), getLimit(limits[1]));
   }
-  Value own = b.toI32(getPlace(ids[3])), none = b.i32(0);
+  Value own = b.toI32(emitPlace(builder, op, ids[3])), none = b.i32(0);
   // The numbers of the nearest one before this one and of the last one of all.
   auto loop = scf::ForOp::create(builder, loc, first, end, b.index(1),
                                  ValueRange{none, none});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    Value place = loop.getInductionVar();
-    FailureOr<Value> meets =
-        emitMeets(builder, op, lists, ids, getPlace(place));
+    Value tile = loop.getInductionVar();
+    FailureOr<Value> meets = emitMeets(builder, op, lists, ids, tile);
     if (failed(meets))
       return failure();
     ScalarBuilder inside(loc, builder);
-    Value at = inside.toI32(place), number = inside.add(at, 1);
+    Value at = inside.toI32(emitPlace(builder, op, tile)),
+          number = inside.add(at, 1);
     Value isBefore = inside.andI(*meets, inside.slt(at, own));
     auto join = [&](Value carried, Value condition) {
       return inside.maxS(carried, inside.select(condition, number, none));
@@ -162,13 +130,11 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
   Location loc = op.getLoc();
   ScheduleAttrInterface schedule = op.getScheduleAttr();
   AddingOrder order;
-  std::optional<int64_t> mostFromEnd = schedule.getMostTilesFromEnd();
-  if (!mostFromEnd)
+  if (!schedule.hasPlacesInTurns())
     return op.emitError("expects a schedule that starts work tiles in the "
                         "order of their keys, so that sums are the same each "
                         "time, but got ")
            << schedule << "; leave zigzag out, or add nondeterministic";
-  order.mostFromEnd = *mostFromEnd;
   if ((!isBounded && !lists) || op.getMask().empty())
     return order;
   if (lists) {
@@ -197,7 +163,7 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
     return failure();
   FailureOr<Value> table =
       emitTableOf(rewriter, op, sizes, [&](ValueRange ids) {
-        return emitSearch(rewriter, op, order.mostFromEnd, lists, *limits, ids);
+        return emitSearch(rewriter, op, lists, *limits, ids);
       });
   if (failed(table))
     return failure();
@@ -221,7 +187,7 @@ AddingPlace mlir::attn::emitAddingPlace(OpBuilder &builder, AttentionGradOp op,
   ScalarBuilder b(op.getLoc(), builder);
   // Numbers are one more than places.
   if (!order.table) {
-    Value place = emitPlace(builder, op, order.mostFromEnd, tile);
+    Value place = emitPlace(builder, op, tile);
     return {place, b.eq(b.add(place, 1), emitNumTiles(builder, op))};
   }
   Value element = readTable(builder, op, order, batch, head, block, tile);
@@ -241,9 +207,9 @@ Value mlir::attn::emitIsAddedTo(OpBuilder &builder, AttentionGradOp op,
 }
 
 Value mlir::attn::emitTileNumber(OpBuilder &builder, AttentionGradOp op,
-                                 const AddingOrder &order, Value tile) {
+                                 Value tile) {
   Location loc = op.getLoc();
-  Value place = emitPlace(builder, op, order.mostFromEnd, tile);
+  Value place = emitPlace(builder, op, tile);
   return arith::AddIOp::create(builder, loc, place,
                                createIndex(builder, loc, 1));
 }

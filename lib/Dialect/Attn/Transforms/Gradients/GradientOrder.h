@@ -27,10 +27,8 @@ enum AddingBit : int64_t {
 };
 
 /// The order of the work tiles of a head of keys, by their numbers from 1 on,
-/// in which they are started: from the last one on, where there are at most so
-/// many, or from the first one on.
+/// in which they are started.
 struct AddingOrder {
-  int64_t mostFromEnd = 0;
   /// For (batch of keys, head, block of queries, work tile), the number of the
   /// work tile that adds to this block before that one, or 0, in front of the
   /// bits of AddingBit; null where all of them add to all blocks.
@@ -46,8 +44,7 @@ FailureOr<AddingOrder> emitAddingOrder(RewriterBase &rewriter,
                                        const QueryLists *lists);
 
 /// The number of a work tile.
-Value emitTileNumber(OpBuilder &builder, AttentionGradOp op,
-                     const AddingOrder &order, Value tile);
+Value emitTileNumber(OpBuilder &builder, AttentionGradOp op, Value tile);
 
 /// The number of the work tile that adds before `tile`, or 0, and whether none
 /// adds behind it. `batch` is that of its keys.

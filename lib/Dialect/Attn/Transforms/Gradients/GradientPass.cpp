@@ -176,7 +176,7 @@ void GradientLoop::emitSums(Value dx) {
     if (shared->counters) {
       place = emitAddingPlace(builder, op, shared->order, own.batch, otherHead,
                               otherTile, ownTile);
-      number = emitTileNumber(builder, op, shared->order, ownTile);
+      number = emitTileNumber(builder, op, ownTile);
     }
     if (shared->out) {
       last = place.isLast;
