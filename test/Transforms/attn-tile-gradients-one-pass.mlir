@@ -21,7 +21,7 @@
 // Where there are many work tiles, those of 5/8 of a head come before the rest, both from the last one on.
 // CHECK: %[[COUNT:.*]] = arith.ceildivui %{{.*}}, %c128
 // CHECK: %[[ALL:.*]] = arith.muli %[[COUNT]], %c4
-// CHECK: %[[MANY:.*]] = arith.cmpi uge, %[[ALL]], %c1024 : index
+// CHECK: %[[MANY:.*]] = arith.cmpi uge, %[[ALL]], %c512 : index
 // CHECK: %[[FIVE:.*]] = arith.muli %[[COUNT]], %c5
 // CHECK: %[[UP:.*]] = arith.addi %[[FIVE]], %c7
 // CHECK: %[[EARLY:.*]] = arith.divui %[[UP]], %c8

@@ -221,13 +221,14 @@ std::optional<double> cuda::getCost(const LaunchInfo &launch,
   if (!tiles)
     return std::nullopt;
   int64_t parts = getNumSplits(variant, extents, numSMs, operands);
-  int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
+  double keys = getTypicalKeys(
+      variant, double(llvm::alignTo(extents.keys, variant.tileKeys)));
   double cost = 0;
   if (variant.combine)
     cost = getSplitCost(variant, extents, *tiles, parts, numSMs);
   else
     cost = static_cast<double>(llvm::divideCeil(*tiles, std::max(numSMs, 1))) *
-           (variant.tileCost + variant.keyCost * static_cast<double>(keys));
+           (variant.tileCost + variant.keyCost * keys);
   ListExtents lists = getListExtents(launch.lists, extents, operands);
   double rows =
       double(extents.batch) * double(extents.heads) * double(extents.rows);

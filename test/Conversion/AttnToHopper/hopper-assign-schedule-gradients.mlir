@@ -84,8 +84,8 @@ func.func @f32(%x: !t, %l: !l) -> !t {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, persistent, order}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 1024, in_flight = 2, longest_first, persistent, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 512, in_flight = 2, longest_first, persistent, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, head_swizzle_least_keys = 65536, longest_first_least_tiles = 512, in_flight = 2, longest_first, persistent, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
@@ -103,8 +103,8 @@ func.func @causal(%x: !t, %l: !l) -> (!t, !t, !t) {
 !t = tensor<2x4x?x96xbf16>
 !l = tensor<2x4x?xf32>
 func.func @causal_96(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 96, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_keys = 65536, head_swizzle_least_keys = 32768, longest_first_least_tiles = 1024, in_flight = 2, longest_first, order}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_keys = 65536, head_swizzle_least_keys = 32768, longest_first_least_tiles = 1024, in_flight = 2, longest_first, write_dq, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 96, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_keys = 65536, head_swizzle_least_keys = 32768, longest_first_least_tiles = 512, in_flight = 2, longest_first, order}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_keys = 65536, head_swizzle_least_keys = 32768, longest_first_least_tiles = 512, in_flight = 2, longest_first, write_dq, order}}
   // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 96,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}

@@ -68,8 +68,6 @@ TEST(VariantChoiceTest, pickSplitVariant) {
   launch.variants[1].splitRowCost = 0.001;
 
   // Tiles of 1024 keys as a rule, of which some may need all keys.
-  launch.variants[0].tileCost += 1024 * whole.keyCost;
-  launch.variants[0].keyCost = 0;
   for (Variant &variant : launch.variants)
     variant.typicalKeys = 1024;
   EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 0u);

@@ -20,8 +20,7 @@ struct Costs {
   double tileCost = 0, keyCost = 0;
   /// Where the keys of a tile do not grow with all keys as a rule, how many
   /// they are, 0 elsewhere; and what each key costs a tile that needs all of
-  /// them nevertheless, 0 if none does. `tileCost` has the cost of the typical
-  /// keys, but where keys are shared out.
+  /// them nevertheless, 0 if none does.
   double typicalKeys = 0, longKeyCost = 0;
   /// Whether those that need all keys are few, so that they may take longer
   /// than all others; otherwise they count only where there are few tiles.

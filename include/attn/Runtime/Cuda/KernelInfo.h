@@ -402,13 +402,13 @@ double getLeastTime(const CudaProgram &program, const LaunchInfo &launch,
 ///     + tableCost * bytes of tables,
 ///
 /// of those that can map the operands, or of all if none can; the first one of
-/// several. Keys are rounded up to what a variant computes. The first factor is
+/// several. Keys are rounded up to what a variant computes, and no more than
+/// the `typicalKeys` of a tile where there are such. The first factor is
 /// the number of waves: rounds in which each multiprocessor computes one tile,
 /// in which a last round that is not full costs as much as the others. It is
 /// the same for a persistent kernel, whose blocks take the tiles in just such
 /// rounds. More than one block on a multiprocessor is not modelled: they share
-/// what it can do. Masked keys are not modelled either, as they favour no
-/// variant much.
+/// what it can do.
 ///
 /// A variant with a combine kernel is taken if it costs less than that one,
 /// each with the cost of the longest tile that there may be:

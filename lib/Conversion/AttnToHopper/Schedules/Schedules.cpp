@@ -132,10 +132,6 @@ void Chooser::setCosts(Choice &choice) {
   choice.fewAreLong = facts.hasLongRows;
   choice.longKeyCost =
       facts.window ? 0 : choice.keyCost * (isBesides ? model.alone : 1);
-  if (!choice.isSplitKV) {
-    choice.tileCost += model.typicalKeys * choice.keyCost;
-    choice.keyCost = 0;
-  }
 }
 
 /// Adds the schedule of a row, with a smaller KV block for pairs of head
