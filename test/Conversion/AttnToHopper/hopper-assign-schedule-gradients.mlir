@@ -119,13 +119,12 @@ func.func @causal_96(%x: !t, %l: !l) -> (!t, !t, !t) {
 
 // -----
 
-// Those of a window have as many queries as the others.
+// Those of a window have as many queries as the others, no more than a window has. So each is the last one of few Q blocks, and writes their dq.
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @window(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, persistent, order}}
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, persistent, write_dq, order}}
-  // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128,}}
+  // expected-remark @below {{fallback: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 32, head_swizzle_least_keys = 65536, longest_first_rows = 2048, longest_first_least_tiles = 1024, in_flight = 2, persistent, order}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1,}}
   %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)

@@ -87,6 +87,31 @@ TEST(VariantChoiceTest, pickSplitVariant) {
   EXPECT_EQ(pick({1, 32, 1 << 17, 1 << 17}), 0u);
 }
 
+TEST(VariantChoiceTest, pickVariantOfTypicalKeys) {
+  LaunchInfo launch;
+  Variant variant;
+  variant.tileRows = 128;
+  variant.tileCost = 10;
+  variant.keyCost = 1;
+  launch.variants = {variant, variant};
+  launch.variants[1].tileCost = 100;
+  launch.variants[1].keyCost = 0.5;
+  auto pick = [&](int64_t keys) {
+    return pickVariant(launch, {1, 1, 1024, keys}, 16);
+  };
+  EXPECT_EQ(pick(100), 0u);
+  EXPECT_EQ(pick(1000), 1u);
+  // However many keys there are, a tile has 150.
+  for (Variant &each : launch.variants)
+    each.typicalKeys = 150;
+  EXPECT_EQ(pick(1000), 0u);
+  // And not more than there are.
+  for (Variant &each : launch.variants)
+    each.typicalKeys = 1000;
+  EXPECT_EQ(pick(100), 0u);
+  EXPECT_EQ(pick(1000), 1u);
+}
+
 /// A variant whose tiles have so many rows, of so many heads at most.
 static Variant makeTiles(int32_t rows, int32_t mostPackedHeads = 1) {
   Variant variant;

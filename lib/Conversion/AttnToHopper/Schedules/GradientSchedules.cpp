@@ -116,7 +116,11 @@ mlir::attn::getGradientSchedules(AttentionGradOp op, const ScheduleTable &table,
     added.isLastResort = row.use == Use::LastResort && !isFirst;
     added.spillBytes = row.spillBytes;
     added.tileCost = row.tileCost;
-    added.keyCost = row.keyCost * (facts.masked ? table.model.maskedPart : 1);
+    double part = facts.masked ? table.model.maskedPart : 1;
+    added.keyCost = row.keyCost * part;
+    // A window leaves no more of them, however many there are.
+    if (facts.window)
+      added.typicalKeys = table.model.typicalKeys / part;
   }
   findFallbacks(schedules);
   return schedules;

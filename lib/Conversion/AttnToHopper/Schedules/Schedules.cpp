@@ -206,11 +206,16 @@ bool mlir::attn::isOutputRead(AttentionLikeOpInterface op) {
 static bool costsNoMore(const HopperSchedule &other,
                         const HopperSchedule &schedule) {
   hopper::ScheduleAttr a = other.schedule, b = schedule.schedule;
+  // Of no keys, and of as many as a tile has.
+  auto getMostCost = [](const HopperSchedule &of) {
+    return of.typicalKeys > 0 ? of.tileCost + of.keyCost * of.typicalKeys
+                              : of.keyCost;
+  };
   return a.getTileM() == b.getTileM() && b.getTileN() % a.getTileN() == 0 &&
          a.getPackGQA() == b.getPackGQA() &&
          other.typicalKeys == schedule.typicalKeys &&
          other.tileCost <= schedule.tileCost &&
-         other.keyCost <= schedule.keyCost &&
+         getMostCost(other) <= getMostCost(schedule) &&
          other.longKeyCost <= schedule.longKeyCost;
 }
 
@@ -296,7 +301,8 @@ double mlir::attn::getPairOperations(AttentionLikeOpInterface op,
   ProgramFacts facts(op);
   if (facts.words || !facts.masked)
     return operations;
-  if (!facts.classes && !facts.window)
+  if ((!facts.classes && !facts.window) ||
+      (hasTypicalKeys && isa<AttentionGradOp>(*op)))
     return operations * table.model.maskedPart;
   return hasTypicalKeys ? operations : 0;
 }
