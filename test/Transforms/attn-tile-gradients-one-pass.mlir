@@ -123,7 +123,7 @@
 // KERNEL: gpu.func @causal(
 // KERNEL-SAME: hopper.tables = {first = 9 : i64
 // KERNEL-SAME: zero}
-// KERNEL: hopper.reduce_add {{.*}} fragment after %{{.*}} as %{{.*}} in
+// KERNEL: hopper.reduce_add {{.*}} after %{{.*}} as %{{.*}} in
 func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
   %d:3 = attn.attention_grad wrt(q, k, v)
     ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
@@ -167,7 +167,7 @@ func.func @any_order(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %
 // KERNEL: vector.shuffle {{.*}} [0, 4, 8, 12, 16, 20, 24, 28, 2, 6, 10, 14, 18, 22, 26, 30] : vector<16xf32>
 // KERNEL: vector.transfer_write {{.*}} vector<16xbf16>
 // KERNEL: gpu.func @columns(
-// KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x2x5120xf32>
+// KERNEL: hopper.reduce_add {{.*}} {{.*}} memref<2x4x?x2x5120xf32>
 !wide = tensor<2x4x?x128xbf16>
 func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide, %dq: !wide, %dk: !wide) -> (!wide, !wide) {
   %d:2 = attn.attention_grad wrt(q, k)
@@ -184,7 +184,7 @@ func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wid
 // KERNEL-COUNT-8: vector.transfer_read {{.*}} memref<2x4x?x12288xf32>, vector<4xf32>
 // KERNEL: gpu.func @fewer_columns(
 // KERNEL: hopper.own_columns %{{.*}} : <128x96xbf16> -> <128x64xbf16>
-// KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x2x6144xf32>
+// KERNEL: hopper.reduce_add {{.*}} {{.*}} memref<2x4x?x2x6144xf32>
 !odd = tensor<2x4x?x96xbf16>
 func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !odd, %dq: !odd, %dk: !odd) -> (!odd, !odd) {
   %d:2 = attn.attention_grad wrt(q, k)
@@ -223,10 +223,10 @@ func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !o
 // KERNEL: vector.transfer_write {{.*}} vector<16xbf16>
 // KERNEL-NOT: @last_writes_behind
 // KERNEL: gpu.func @last_writes(
-// KERNEL: hopper.reduce_add {{.*}} fragment after %{{.*}} as %{{.*}} in {{.*}} last %{{.*}} to %{{.*}}[{{.*}}] m 2 n 3 end_m %{{.*}} scale 1.250000e-01
+// KERNEL: hopper.reduce_add {{.*}} after %{{.*}} as %{{.*}} in {{.*}} last %{{.*}} to %{{.*}}[{{.*}}] m 2 n 3 end_m %{{.*}} scale 1.250000e-01
 // Where queries are columns, the second warpgroup has 32 of 96.
 // KERNEL: gpu.func @last_columns(
-// KERNEL: hopper.reduce_add {{.*}} fragment after %{{.*}} as %{{.*}} in {{.*}} last %{{.*}} to %{{.*}}[{{.*}}] m 3 n 2 end_m %{{.*}} end_n %{{.*}} scale
+// KERNEL: hopper.reduce_add {{.*}} after %{{.*}} as %{{.*}} in {{.*}} last %{{.*}} to %{{.*}}[{{.*}}] m 3 n 2 end_m %{{.*}} end_n %{{.*}} scale
 func.func @last_writes(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
   %d:3 = attn.attention_grad schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, write_dq, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)]> wrt(q, k, v)
     ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)

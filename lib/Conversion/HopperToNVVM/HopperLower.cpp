@@ -211,10 +211,9 @@ static void describe(Kernel &kernel, int64_t threads, int64_t ctasPerSM) {
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   // Reductions of several floats are in PTX since 8.1.
   constexpr int64_t version = 81;
-  function.walk([&](hopper::ReduceAddOp op) {
-    if (op.isFragment() || op.getWidth() > 1)
-      function->setAttr(hopper::kPTXVersionAttrName,
-                        b.getI64IntegerAttr(version));
+  function.walk([&](hopper::ReduceAddOp) {
+    function->setAttr(hopper::kPTXVersionAttrName,
+                      b.getI64IntegerAttr(version));
   });
 }
 

@@ -96,28 +96,10 @@
 // CHECK: llvm.func @sums
 // CHECK-SAME: hopper.ptx_version = 81 : i64
 // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
-// CHECK: %[[LANE:.*]] = arith.andi %[[TID]], %c31_i32
-// CHECK: %[[QUAD:.*]] = arith.andi %[[LANE]], %c3_i32
 // Sixteen bytes of each thread follow each other.
 // CHECK: scf.if
 // CHECK:   arith.muli %[[TID]], %c4_i32
 // CHECK:   "red.global.add.v4.f32 [$0], {$1,$2,$3,$4};", "l,f,f,f,f"
-// Two threads exchange what they have of two rows, before the first one may end.
-// CHECK: %[[ODD:.*]] = arith.andi %[[QUAD]], %c1_i32
-// CHECK: %[[IS_ODD:.*]] = arith.cmpi ne, %[[ODD]], %c0_i32
-// CHECK-COUNT-2: nvvm.shfl.sync {{ *}}bfly
-// CHECK: arith.select %[[IS_ODD]], %c8_i32, %c0_i32
-// CHECK: %[[BELOW:.*]] = arith.cmpi slt,
-// CHECK: scf.if %[[BELOW]] {
-// CHECK:   "red.global.add.v4.f32 [$0], {$1,$2,$3,$4};"
-// CHECK-NOT: scf.if
-// CHECK-COUNT-2: "red.global.add.v2.f32 [$0], {$1,$2};", "l,f,f"
-// Columns that are no neighbours, each below an end.
-// CHECK-NOT: red.global.add.v
-// CHECK: scf.if
-// CHECK: "red.global.add.f32 [$0], $1;", "l,f"
-// CHECK: scf.if
-// CHECK: "red.global.add.f32 [$0], $1;", "l,f"
 gpu.module @m {
   gpu.func @stored(%n: i32 {hopper.operand = 0 : i64}, %p: i1 {hopper.operand = 1 : i64}) kernel {
     %rows = hopper.create_channel : !hopper.channel<1x128x24xbf16>
@@ -175,15 +157,11 @@ gpu.module @m {
     gpu.return
   }
 
-  gpu.func @sums(%rows: memref<?x64xf32> {hopper.operand = 0 : i64}, %blocks: memref<?x512xf32> {hopper.operand = 1 : i64},
-                 %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}, %p: i1 {hopper.operand = 2 : i64}) kernel {
-    %c0 = arith.constant 0 : index
+  gpu.func @sums(%blocks: memref<?x512xf32> {hopper.operand = 0 : i64},
+                 %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}, %p: i1 {hopper.operand = 1 : i64}) kernel {
     hopper.warp_specialize partition @compute registers(240) {
       %v = arith.constant dense<1.0> : vector<8x64xf32>
-      hopper.reduce_add %v, %blocks[%x] fragment if %p : vector<8x64xf32>, memref<?x512xf32>
-      hopper.reduce_add %v, %rows[%x, %c0] m 0 n 1 end_m %x vector 4 : vector<8x64xf32>, memref<?x64xf32>
-      hopper.reduce_add %v, %rows[%x, %c0] m 0 n 1 vector 2 : vector<8x64xf32>, memref<?x64xf32>
-      hopper.reduce_add %v, %rows[%x, %c0] m 1 n 0 end_n %x : vector<8x64xf32>, memref<?x64xf32>
+      hopper.reduce_add %v, %blocks[%x] if %p : vector<8x64xf32>, memref<?x512xf32>
     }
     gpu.return
   }

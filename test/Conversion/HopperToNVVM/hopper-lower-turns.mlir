@@ -47,11 +47,11 @@ gpu.module @m {
       %c0 = arith.constant 0 : i32
       %p = arith.cmpi ne, %n, %c0 : i32
       %first1, %last1 = hopper.take_turn %turns[%n] if %p
-      hopper.reduce_add %v, %sums[%x] fragment if %p first %first1 : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.reduce_add %v, %sums[%x] if %p first %first1 : vector<16x64xf32>, memref<?x1024xf32>
       hopper.give_turn %turns if %p
       %first2, %last2 = hopper.take_turn %turns[%n]
-      hopper.reduce_add %v, %sums[%x] fragment first %first2 : vector<16x64xf32>, memref<?x1024xf32>
-      hopper.reduce_add %v, %sums[%x] fragment first %first2 : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.reduce_add %v, %sums[%x] first %first2 : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.reduce_add %v, %sums[%x] first %first2 : vector<16x64xf32>, memref<?x1024xf32>
       hopper.give_turn %turns
     }
     gpu.return
@@ -99,9 +99,9 @@ gpu.module @m {
       hopper.pass_turn %turns[%n] as %x in %counters[%x, %w] : memref<?x2xi32>
     } partition @compute replicas(2) registers(240) {
       %first, %last = hopper.take_turn %turns[%n]
-      hopper.reduce_add %v, %sums[%x] fragment first %first last %last to %out[%x, %c0] m 0 n 1 end_m %x scale 0.25
+      hopper.reduce_add %v, %sums[%x] first %first last %last to %out[%x, %c0] m 0 n 1 end_m %x scale 0.25
           : vector<16x64xf32>, memref<?x1024xf32> to memref<?x64xbf16, strided<[?, 1]>>
-      hopper.reduce_add %v, %sums[%x] fragment first %first last %last to %out[%x, %c0] m 1 n 0 end_n %x
+      hopper.reduce_add %v, %sums[%x] first %first last %last to %out[%x, %c0] m 1 n 0 end_n %x
           : vector<16x64xf32>, memref<?x1024xf32> to memref<?x64xbf16, strided<[?, 1]>>
       hopper.give_turn %turns
     }
@@ -117,7 +117,7 @@ gpu.module @m {
     %v = arith.constant dense<0.0> : vector<16x64xf32>
     hopper.warp_specialize partition @compute registers(240) {
       // expected-error@+1 {{expects a turn where it adds in an order: run hopper-insert-turns before}}
-      hopper.reduce_add %v, %sums[%x] fragment after %x as %x in %counters[%x] : vector<16x64xf32>, memref<?x1024xf32>, memref<?xi32>
+      hopper.reduce_add %v, %sums[%x] after %x as %x in %counters[%x] : vector<16x64xf32>, memref<?x1024xf32>, memref<?xi32>
     }
     gpu.return
   }

@@ -318,12 +318,3 @@ func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64xf32>, %m: !hopper.map<6
   return
 }
 
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects both dimensions, m and n}}
-    "hopper.reduce_add"(%v, %m, %x, %x, %x) <{m = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (vector<64x64xf32>, memref<?x?x128xf32>, index, index, index) -> ()
-  }
-  return
-}

@@ -131,17 +131,11 @@ func.func @scatter(%words: memref<10x8x?xi64>, %floats: memref<?x?xf32>, %h: ind
 }
 
 // CHECK-LABEL: func.func @sums
-func.func @sums(%rows: memref<?x?x128xf32>, %blocks: memref<?x4096xf32>, %x: index, %c: i1) {
+func.func @sums(%blocks: memref<?x4096xf32>, %x: index, %c: i1) {
   %v = arith.constant dense<0.0> : vector<64x64xf32>
   hopper.warp_specialize partition @compute registers(240) {
-    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
-    // CHECK: hopper.reduce_add {{.*}} m 1 n 2 end_m %{{.*}} vector 4 if %{{.*}} : vector
-    // CHECK: hopper.reduce_add {{.*}} m 2 n 1 end_n %{{.*}} : vector
-    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} : vector<64x64xf32>, memref<?x4096xf32>
-    hopper.reduce_add %v, %rows[%x, %x, %x] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
-    hopper.reduce_add %v, %rows[%x, %x, %x] m 1 n 2 end_m %x vector 4 if %c : vector<64x64xf32>, memref<?x?x128xf32>
-    hopper.reduce_add %v, %rows[%x, %x, %x] m 2 n 1 end_n %x : vector<64x64xf32>, memref<?x?x128xf32>
-    hopper.reduce_add %v, %blocks[%x] fragment if %c : vector<64x64xf32>, memref<?x4096xf32>
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] if %{{.*}} : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %blocks[%x] if %c : vector<64x64xf32>, memref<?x4096xf32>
   }
   return
 }
@@ -165,12 +159,12 @@ func.func @turns(%v: vector<64x64xf32>, %blocks: memref<?x4096xf32>, %counters: 
     %g, %h = hopper.take_turn %t[%u] if %c
     // CHECK: %[[F:.*]], %[[L:.*]] = hopper.take_turn %[[T]][%{{[^]]*}}]{{$}}
     %f, %l = hopper.take_turn %t[%u]
-    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} first %[[F]] : vector<64x64xf32>, memref<?x4096xf32>
-    hopper.reduce_add %v, %blocks[%x] fragment if %c first %f : vector<64x64xf32>, memref<?x4096xf32>
-    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment first %[[F]] last %[[L]] to %{{.*}}[%{{.*}}, %{{.*}}] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
-    hopper.reduce_add %v, %blocks[%x] fragment first %f last %l to %out[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
-    // CHECK: hopper.reduce_add %{{.*}} fragment after %{{.*}} as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] last %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] m 1 n 0 end_m %{{.*}} end_n %{{.*}} scale 2.500000e-01 : vector<64x64xf32>, memref<?x4096xf32>, memref<?x2xi32> to memref<?x?xbf16>
-    hopper.reduce_add %v, %blocks[%x] fragment after %x as %x in %counters[%x, %x] last %c to %out[%x, %x] m 1 n 0 end_m %x end_n %x scale 2.500000e-01
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] if %{{.*}} first %[[F]] : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %blocks[%x] if %c first %f : vector<64x64xf32>, memref<?x4096xf32>
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] first %[[F]] last %[[L]] to %{{.*}}[%{{.*}}, %{{.*}}] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %blocks[%x] first %f last %l to %out[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+    // CHECK: hopper.reduce_add %{{.*}} after %{{.*}} as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] last %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] m 1 n 0 end_m %{{.*}} end_n %{{.*}} scale 2.500000e-01 : vector<64x64xf32>, memref<?x4096xf32>, memref<?x2xi32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %blocks[%x] after %x as %x in %counters[%x, %x] last %c to %out[%x, %x] m 1 n 0 end_m %x end_n %x scale 2.500000e-01
         : vector<64x64xf32>, memref<?x4096xf32>, memref<?x2xi32> to memref<?x?xbf16>
     // CHECK: hopper.give_turn %[[T]] if %{{.*}}
     hopper.give_turn %t if %c

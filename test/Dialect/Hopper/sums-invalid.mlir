@@ -2,10 +2,10 @@
 
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x4096xf32>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.reduce_add' op expects a partition whose replicas have 128 threads, but got 1}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %m[%x, %x] : vector<64x64xf32>, memref<?x?x4096xf32>
   }
   return
 }
@@ -15,7 +15,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<64x32xf32>, %m: memref<?x?x128xf32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects a multiple of 8 rows of 64 elements, but got 'vector<64x32xf32>'}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 : vector<64x32xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %m[%x, %x] : vector<64x32xf32>, memref<?x?x128xf32>
   }
   return
 }
@@ -25,7 +25,7 @@ func.func @f(%v: vector<64x32xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<1x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects a multiple of 8 rows of 64 elements, but got 'vector<1x64xf32>'}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 : vector<1x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %m[%x, %x] : vector<1x64xf32>, memref<?x?x128xf32>
   }
   return
 }
@@ -35,17 +35,7 @@ func.func @f(%v: vector<1x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf16>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects a buffer of f32, but got 'memref<?x?x128xf16>'}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf16>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects 3 indices, but got 2}}
-    hopper.reduce_add %v, %m[%x, %x] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %m[%x, %x] : vector<64x64xf32>, memref<?x?x128xf16>
   }
   return
 }
@@ -55,37 +45,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects 2 indices, but got 3}}
-    hopper.reduce_add %v, %m[%x, %x, %x] fragment : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects 1, 2 or 4 floats at a time, but got 3}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 vector 3 : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects no dimensions, ends or width with fragment}}
-    hopper.reduce_add %v, %m[%x, %x] fragment end_m %x : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects no dimensions, ends or width with fragment}}
-    hopper.reduce_add %v, %m[%x, %x] fragment vector 4 : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %m[%x, %x, %x] : vector<64x64xf32>, memref<?x?x128xf32>
   }
   return
 }
@@ -95,67 +55,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects a last dimension of 4096 contiguous elements, but got 'memref<?x?x128xf32>'}}
-    hopper.reduce_add %v, %m[%x, %x] fragment : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects a dimension of the memref, but got 3}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 3 : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects a dimension of the memref, but got -1}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m -1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects two dimensions, but got 2}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 2 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects floats that are added at a time to be along a contiguous last dimension, but got dimension 1 of 'memref<?x?x128xf32>'}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 2 n 1 vector 2 : vector<64x64xf32>, memref<?x?x128xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?xf32, strided<[?, ?]>>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects floats that are added at a time to be along a contiguous last dimension, but got dimension 1 of 'memref<?x?xf32, strided<[?, ?]>>'}}
-    hopper.reduce_add %v, %m[%x, %x] m 0 n 1 vector 4 : vector<64x64xf32>, memref<?x?xf32, strided<[?, ?]>>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects no end_n where several floats are added at a time}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 end_n %x vector 2 : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %m[%x, %x] : vector<64x64xf32>, memref<?x?x128xf32>
   }
   return
 }
@@ -165,7 +65,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?xi64>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects counters of i32, but got 'memref<?xi64>'}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi64>
+    hopper.reduce_add %v, %m[%x, %x] after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi64>
   }
   return
 }
@@ -175,7 +75,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?xi64>, 
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?x?xi32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects 2 indices of the counters, but got 1}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?x?xi32>
+    hopper.reduce_add %v, %m[%x, %x] after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?x?xi32>
   }
   return
 }

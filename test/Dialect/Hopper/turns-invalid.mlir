@@ -41,7 +41,7 @@ func.func @f(%t: !hopper.turns, %m: memref<?xi32>, %x: index, %n: i32) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %p: i1, %c: memref<?xi32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{'hopper.reduce_add' op expects counters, or whether it is the first, or none of them}}
-    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %c[%x] first %p : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi32>
+    hopper.reduce_add %v, %m[%x, %x] after %x as %x in %c[%x] first %p : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi32>
   }
   return
 }
@@ -120,17 +120,7 @@ func.func @f(%t: !hopper.turns) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{'hopper.reduce_add' op expects counters, or whether it is the first, where there is a last one}}
-    hopper.reduce_add %v, %m[%x] fragment last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%v: vector<64x64xf32>, %m: memref<?x?xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
-  hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.reduce_add' op expects fragment where there is a last one}}
-    hopper.reduce_add %v, %m[%x, %x] m 0 n 1 first %p last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x?xf32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %m[%x] last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
   }
   return
 }
@@ -140,7 +130,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?xf32>, %o: memref<?x?xbf16>, %
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{'hopper.reduce_add' op expects 2 indices of the result, but got 1}}
-    hopper.reduce_add %v, %m[%x] fragment first %p last %p to %o[%x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %m[%x] first %p last %p to %o[%x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
   }
   return
 }
@@ -150,7 +140,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>, %p: i1, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{'hopper.reduce_add' op expects two dimensions of the result, but got 1 and 1}}
-    hopper.reduce_add %v, %m[%x] fragment first %p last %p to %o[%x, %x] m 1 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
+    hopper.reduce_add %v, %m[%x] first %p last %p to %o[%x, %x] m 1 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16>
   }
   return
 }
@@ -160,7 +150,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16>
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %o: memref<?x?xbf16, strided<[?, ?]>>, %p: i1, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{'hopper.reduce_add' op expects one of the dimensions of the result to be a contiguous last one, but got 'memref<?x?xbf16, strided<[?, ?]>>'}}
-    hopper.reduce_add %v, %m[%x] fragment first %p last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16, strided<[?, ?]>>
+    hopper.reduce_add %v, %m[%x] first %p last %p to %o[%x, %x] m 0 n 1 : vector<64x64xf32>, memref<?x4096xf32> to memref<?x?xbf16, strided<[?, ?]>>
   }
   return
 }

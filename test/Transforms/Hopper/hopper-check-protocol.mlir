@@ -250,7 +250,7 @@ gpu.module @m {
         %u = hopper.next_use %t : !hopper.turns
         // expected-note @+1 {{'red' in 'compute' waits for a turn to add}}
         %first, %last = hopper.take_turn %t[%u]
-        hopper.reduce_add %v, %sums[%j] fragment first %first : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.reduce_add %v, %sums[%j] first %first : vector<64x64xf32>, memref<?x4096xf32>
         // expected-note @+1 {{'red' in 'compute' gives back a turn}}
         hopper.give_turn %t
         hopper.end

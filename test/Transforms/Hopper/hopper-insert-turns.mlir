@@ -30,7 +30,7 @@
 // CHECK: %[[IS:.*]], %[[ISLAST:.*]] = hopper.take_turn %[[TURNS]][%[[N]]]
 // CHECK: hopper.end %[[IS]], %[[ISLAST]]
 // CHECK: hopper.step "red" in "compute" {
-// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment first %[[FLAGS]]#0 last %[[FLAGS]]#1 to %{{.*}}[%{{.*}}, %{{.*}}] m 1 n 0 : vector<80x64xf32>, memref<?x5120xf32> to memref<?x128xbf16>
+// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] first %[[FLAGS]]#0 last %[[FLAGS]]#1 to %{{.*}}[%{{.*}}, %{{.*}}] m 1 n 0 : vector<80x64xf32>, memref<?x5120xf32> to memref<?x128xbf16>
 // CHECK: hopper.give_turn %[[TURNS]]
 gpu.module @m {
   gpu.func @table(%v: vector<80x64xf32>, %sums: !sums, %counters: !counters, %out: memref<?x128xbf16>, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
@@ -44,7 +44,7 @@ gpu.module @m {
         %c0 = arith.constant 0 : i32
         %last = arith.cmpi slt, %read, %c0 : i32
         %wg = hopper.warpgroup_id
-        hopper.reduce_add %v, %sums[%t] fragment after %before as %own in %counters[%t, %wg] last %last to %out[%j, %own] m 1 n 0
+        hopper.reduce_add %v, %sums[%t] after %before as %own in %counters[%t, %wg] last %last to %out[%j, %own] m 1 n 0
             : vector<80x64xf32>, !sums, !counters to memref<?x128xbf16>
         hopper.end
       }
@@ -74,11 +74,11 @@ gpu.module @m {
   gpu.func @two(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index, %lo: index, %hi: index) kernel {
     hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"a", 0>, #hopper.place<"b", 0>] {
       hopper.step "a" in "compute" {
-        hopper.reduce_add %v, %sums[%j] fragment after %p as %own in %counters[%j] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.reduce_add %v, %sums[%j] after %p as %own in %counters[%j] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
         hopper.end
       }
       hopper.step "b" in "compute" {
-        hopper.reduce_add %v, %sums[%p] fragment after %own as %p in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.reduce_add %v, %sums[%p] after %own as %p in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
         hopper.end
       }
       hopper.end
@@ -98,13 +98,13 @@ gpu.module @m {
 // CHECK: %[[FIRST:.*]]:2 = hopper.step "take_a"
 // CHECK: hopper.take_turn %[[T]]
 // CHECK: hopper.step "a"
-// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]]#0 :
+// CHECK: hopper.reduce_add {{.*}} first %[[FIRST]]#0 :
 // CHECK-NOT: give_turn
 // CHECK: hopper.step "b"
-// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]]#0 :
+// CHECK: hopper.reduce_add {{.*}} first %[[FIRST]]#0 :
 // CHECK-NOT: give_turn
 // CHECK: hopper.step "c"
-// CHECK: hopper.reduce_add {{.*}} fragment first %[[FIRST]]#0 :
+// CHECK: hopper.reduce_add {{.*}} first %[[FIRST]]#0 :
 // CHECK: hopper.give_turn %[[T]]
 gpu.module @m {
   gpu.func @parts(%v: vector<64x64xf32>, %sums: memref<?x3x4096xf32>, %counters: memref<?x3xi32>, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
@@ -116,19 +116,19 @@ gpu.module @m {
       hopper.step "a" in "compute" {
         %read = attn.gather %table[%j] mask %true : memref<?xi32>, (index), i1 -> i32
         %p = arith.index_cast %read : i32 to index
-        hopper.reduce_add %v, %sums[%j, %c0] fragment after %p as %own in %counters[%j, %c0] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
+        hopper.reduce_add %v, %sums[%j, %c0] after %p as %own in %counters[%j, %c0] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
         hopper.end
       }
       hopper.step "b" in "compute" {
         %read = attn.gather %table[%j] mask %true : memref<?xi32>, (index), i1 -> i32
         %p = arith.index_cast %read : i32 to index
-        hopper.reduce_add %v, %sums[%j, %c1] fragment after %p as %own in %counters[%j, %c1] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
+        hopper.reduce_add %v, %sums[%j, %c1] after %p as %own in %counters[%j, %c1] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
         hopper.end
       }
       hopper.step "c" in "compute" {
         %read = attn.gather %table[%j] mask %true : memref<?xi32>, (index), i1 -> i32
         %p = arith.index_cast %read : i32 to index
-        hopper.reduce_add %v, %sums[%j, %c2] fragment after %p as %own in %counters[%j, %c2] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
+        hopper.reduce_add %v, %sums[%j, %c2] after %p as %own in %counters[%j, %c2] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
         hopper.end
       }
       hopper.end
@@ -154,7 +154,7 @@ gpu.module @m {
         hopper.end
       }
       hopper.step "red" in "compute" {
-        hopper.reduce_add %dq, %sums[%j] fragment after %p as %own in %counters[%j] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.reduce_add %dq, %sums[%j] after %p as %own in %counters[%j] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
         hopper.end
       }
       hopper.end
@@ -171,14 +171,14 @@ gpu.module @m {
 // CHECK: hopper.step "hold_red" in "compute_turns"
 // CHECK: hopper.step "pass_red" in "compute_turns"
 // CHECK: hopper.take_turn
-// CHECK: hopper.reduce_add {{.*}} fragment first %
+// CHECK: hopper.reduce_add {{.*}} first %
 // CHECK: hopper.give_turn
-// CHECK: hopper.reduce_add {{.*}} fragment :
+// CHECK: hopper.reduce_add {{.*}} :
 gpu.module @m {
   gpu.func @once(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index) kernel {
     hopper.step "red" in "compute" {
-      hopper.reduce_add %v, %sums[%p] fragment after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
-      hopper.reduce_add %v, %sums[%p] fragment : vector<64x64xf32>, memref<?x4096xf32>
+      hopper.reduce_add %v, %sums[%p] after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+      hopper.reduce_add %v, %sums[%p] : vector<64x64xf32>, memref<?x4096xf32>
       hopper.end
     }
     gpu.return
@@ -192,7 +192,7 @@ gpu.module @m {
     hopper.step "red" in "compute" {
       scf.if %c {
         // expected-error@+1 {{'hopper.reduce_add' op expects to be in a step, as it adds in an order}}
-        hopper.reduce_add %v, %sums[%p] fragment after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.reduce_add %v, %sums[%p] after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
       }
       hopper.end
     }

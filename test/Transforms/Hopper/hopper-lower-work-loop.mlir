@@ -80,7 +80,7 @@ gpu.module @m {
         %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
         %first1, %last1 = hopper.take_turn %turns[%number]
-        hopper.reduce_add %v, %sums[%h] fragment first %first1 : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.reduce_add %v, %sums[%h] first %first1 : vector<64x64xf32>, memref<?x4096xf32>
         hopper.give_turn %turns
       }
     }

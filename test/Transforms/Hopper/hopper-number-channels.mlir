@@ -253,12 +253,12 @@ gpu.module @m {
         %exists = arith.cmpi sgt, %i, %c0_i32 : i32
         %u = hopper.next_use %t skipped 1 : !hopper.turns
         %first1, %last1 = hopper.take_turn %t[%u] if %exists
-        hopper.reduce_add %v, %m[%x] fragment if %exists first %first1 : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.reduce_add %v, %m[%x] if %exists first %first1 : vector<64x64xf32>, memref<?x4096xf32>
         hopper.give_turn %t if %exists
       }
       %u = hopper.next_use %t skipped 1 : !hopper.turns
       %first2, %last2 = hopper.take_turn %t[%u]
-      hopper.reduce_add %v, %m[%x] fragment first %first2 : vector<64x64xf32>, memref<?x4096xf32>
+      hopper.reduce_add %v, %m[%x] first %first2 : vector<64x64xf32>, memref<?x4096xf32>
       hopper.give_turn %t
     }
     gpu.return
@@ -298,12 +298,12 @@ gpu.module @m {
           %exists = arith.cmpi sgt, %i, %lo : i32
           %u = hopper.next_use %t skipped 1 : !hopper.turns
           %first3, %last3 = hopper.take_turn %t[%u] if %exists
-          hopper.reduce_add %v, %m[%x] fragment if %exists first %first3 : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %v, %m[%x] if %exists first %first3 : vector<64x64xf32>, memref<?x4096xf32>
           hopper.give_turn %t if %exists
         }
         %u = hopper.next_use %t skipped 1 : !hopper.turns
         %first4, %last4 = hopper.take_turn %t[%u]
-        hopper.reduce_add %v, %m[%x] fragment first %first4 : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.reduce_add %v, %m[%x] first %first4 : vector<64x64xf32>, memref<?x4096xf32>
         hopper.give_turn %t
       }
     }

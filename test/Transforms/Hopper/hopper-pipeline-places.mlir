@@ -35,12 +35,12 @@ gpu.module @m {
         %next = hopper.step "sum" in "compute" -> vector<64x64xf32> {
           %h, %f = affine.delinearize_index %j into (%length) : index, index
           %x = arith.addf %sum, %s : vector<64x64xf32>
-          hopper.reduce_add %x, %other[%h] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %x, %other[%h] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end %x : vector<64x64xf32>
         }
         hopper.step "add" in "compute" {
           %h, %f = affine.delinearize_index %j into (%length) : index, index
-          hopper.reduce_add %s, %memory[%h] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %s, %memory[%h] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
         hopper.end %next : vector<64x64xf32>
@@ -62,7 +62,7 @@ gpu.module @m {
         hopper.step "add" in "compute" {
           // expected-error @below {{'affine.delinearize_index' op expects an innermost extent of the position of a loop that is a multiple of its step, 64}}
           %h, %f = affine.delinearize_index %j into (%length) : index, index
-          hopper.reduce_add %s, %memory[%h] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %s, %memory[%h] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
         hopper.end

@@ -28,7 +28,7 @@
 // CHECK: hopper.get %[[CH]]
 // CHECK: hopper.dot
 // CHECK: hopper.release %[[CH]]
-// CHECK: hopper.reduce_add %{{.*}} fragment :
+// CHECK: hopper.reduce_add %{{.*}} :
 gpu.module @m {
   gpu.func @late(%n: index, %p: vector<64x64xbf16>, %s: vector<64x64xf32>, %zero: vector<64x64xf32>, %memory: memref<?x4096xf32>) kernel attributes {hopper.schedule = #schedule} {
     %ch = hopper.create_channel : !channel
@@ -54,7 +54,7 @@ gpu.module @m {
         }
         hopper.step "add" in "compute" {
           %x = arith.addf %y, %next : vector<64x64xf32>
-          hopper.reduce_add %x, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %x, %memory[%j] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
         hopper.end %next : vector<64x64xf32>
@@ -76,12 +76,12 @@ gpu.module @m {
   // CHECK: hopper.get
   // CHECK: hopper.reduce_add %{{.*}} if %[[TWO]]
   // CHECK: }
-  // CHECK: hopper.reduce_add %{{.*}} fragment :
+  // CHECK: hopper.reduce_add %{{.*}} :
   // CHECK: %[[EXISTS:.*]] = arith.cmpi sge
   // CHECK: hopper.get
   // CHECK: hopper.reduce_add %{{.*}} if %[[EXISTS]]
   // CHECK: hopper.get
-  // CHECK: hopper.reduce_add %{{.*}} fragment :
+  // CHECK: hopper.reduce_add %{{.*}} :
   // CHECK-NOT: hopper.reduce_add
   gpu.func @later(%n: index, %p: vector<64x64xbf16>, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>) kernel attributes {hopper.schedule = #schedule} {
     %ch = hopper.create_channel : !hopper.channel<4x128x64xbf16>
@@ -97,7 +97,7 @@ gpu.module @m {
           hopper.end %x : vector<64x64xf32>
         }
         hopper.step "one" in "compute" {
-          hopper.reduce_add %next, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %next, %memory[%j] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
         hopper.step "two" in "compute" {
@@ -105,7 +105,7 @@ gpu.module @m {
           %t = hopper.get %ch[%u] : !hopper.channel<4x128x64xbf16> -> !hopper.tile<128x64xbf16>
           %v = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
           hopper.release %ch[%v] : !hopper.channel<4x128x64xbf16>
-          hopper.reduce_add %next, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %next, %memory[%j] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
       }
@@ -125,7 +125,7 @@ gpu.module @m {
 // CHECK: }
 // CHECK: %[[N:.*]] = hopper.next_use %[[T]] skipped 1
 // CHECK: hopper.take_turn %[[T]][%[[N]]]
-// CHECK: hopper.reduce_add %{{.*}} fragment first %
+// CHECK: hopper.reduce_add %{{.*}} first %
 gpu.module @t {
   gpu.func @turns(%n: index, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>, %counters: memref<?xi32>) kernel attributes {hopper.schedule = #schedule} {
     %t = hopper.create_turns : !hopper.turns
@@ -147,7 +147,7 @@ gpu.module @t {
         hopper.step "add" in "compute" {
           %u = hopper.next_use %t : !hopper.turns
           %first1, %last1 = hopper.take_turn %t[%u]
-          hopper.reduce_add %x, %memory[%j] fragment first %first1 : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %x, %memory[%j] first %first1 : vector<64x64xf32>, memref<?x4096xf32>
           hopper.give_turn %t
           hopper.end
         }
@@ -169,7 +169,7 @@ gpu.module @module {
   // CHECK: hopper.put_fragment
   // CHECK: hopper.reduce_add %{{.*}} if
   // CHECK-NEXT: }
-  // CHECK: hopper.reduce_add %{{.*}} fragment :
+  // CHECK: hopper.reduce_add %{{.*}} :
   gpu.func @nothing(%n: index, %p: vector<64x64xbf16>, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>) kernel attributes {hopper.schedule = #schedule} {
     %ch = hopper.create_channel : !hopper.channel<4x128x64xbf16>
     hopper.warp_specialize partition @load threads(1) {
@@ -186,7 +186,7 @@ gpu.module @module {
           %t = hopper.get %ch[%u] : !hopper.channel<4x128x64xbf16> -> !hopper.tile<128x64xbf16>
           %v = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
           hopper.release %ch[%v] : !hopper.channel<4x128x64xbf16>
-          hopper.reduce_add %s, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.reduce_add %s, %memory[%j] : vector<64x64xf32>, memref<?x4096xf32>
           hopper.end
         }
         hopper.end

@@ -120,7 +120,7 @@ Value Outliner::emitOwnRow() {
       arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows));
 }
 
-/// A tile is added to memory: what lies beyond an extent is left out.
+/// A tile is added to memory.
 LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   auto type = cast<VectorType>(op.getVector().getType());
   auto into = dyn_cast<MemRefType>(op.getInto().getType());
@@ -135,7 +135,6 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   if (AffineMapAttr attribute = op.getPermutationMapAttr())
     map = attribute.getValue();
   int64_t dims[2];
-  Value ends[2];
   FailureOr<SmallVector<Value>> starts = values->getScalars(op.getIndices());
   if (failed(starts))
     return failure();
@@ -143,11 +142,6 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   for (int64_t number : {0, 1}) {
     int64_t dim = cast<AffineDimExpr>(map.getResult(number)).getPosition();
     dims[number] = dim;
-    std::optional<int64_t> start = getConstantIntValue(op.getIndices()[dim]);
-    bool isThere = start && !into.isDynamicDim(dim) && *start >= 0 &&
-                   *start + type.getDimSize(number) <= into.getDimSize(dim);
-    if (!isThere)
-      ends[number] = values->getExtent(*argument, dim);
   }
   FailureOr<Value> vector = values->getVector(op.getVector(), VectorKind::Both);
   FailureOr<AddingTurn> turn = emitTurn(op);
@@ -161,49 +155,34 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
       return failure();
     rounded = std::move(*sums);
   }
-  auto create = [&](MemRefType buffer, IntegerAttr m, IntegerAttr n,
-                    int64_t width) {
-    hopper::ReduceAddOp::create(
-        builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,
-        m, n, ends[1], ends[0], builder.getI64IntegerAttr(width),
-        /*condition=*/Value(), turn->after, turn->own, turn->counters,
-        turn->indices, /*first=*/Value(), turn->last, rounded.out,
-        rounded.indices, rounded.dims[1], rounded.dims[0], rounded.ends[1],
-        rounded.ends[0], op.getScaleAttr());
-  };
+  auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout());
+  std::optional<int64_t> part = order ? getPart(op, order, dims) : std::nullopt;
+  if (!part)
+    return op.emitError("expects a tile whose dimensions are n and m of the "
+                        "order of fragments of ")
+           << into
+           << ", with all of m, which warpgroups share out, from a multiple "
+              "of its size in n";
   int64_t n = dims[0], m = dims[1];
-  if (auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout())) {
-    std::optional<int64_t> part = getPart(op, order, dims);
-    if (!part)
-      return op.emitError("expects a tile whose dimensions are n and m of ")
-             << order
-             << ", with all of m, which warpgroups share out, from a multiple "
-                "of its size in n";
-    int64_t size = type.getDimSize(0) * hopper::kWarpgroupRows;
-    int64_t parts = into.getDimSize(n) / type.getDimSize(0);
-    SmallVector<int64_t> shape(into.getShape().drop_back(2));
-    shape.push_back(into.getDimSize(m) * into.getDimSize(n) / size);
-    shape.push_back(size);
-    indices.truncate(into.getRank() - 2);
-    Value before = arith::MulIOp::create(
-        builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
-        arith::ConstantIndexOp::create(builder, loc, parts));
-    indices.push_back(arith::AddIOp::create(
-        builder, loc, before,
-        arith::ConstantIndexOp::create(builder, loc, *part)));
-    create(MemRefType::get(shape, into.getElementType()), {}, {}, /*width=*/1);
-    return success();
-  }
-  if (isSharedOut(op.getVector()))
-    indices[m] = arith::AddIOp::create(builder, loc, indices[m], emitOwnRow());
-  // Four floats follow each other in rows that are known to be aligned.
-  constexpr int64_t most = 4;
-  std::optional<int64_t> column = getConstantIntValue(op.getIndices()[n]);
-  bool isAligned = into.getLayout().isIdentity() && n == into.getRank() - 1 &&
-                   !ends[0] && into.getDimSize(n) % most == 0 && column &&
-                   *column % most == 0;
-  create(into, builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n),
-         isAligned ? most : 1);
+  int64_t size = type.getDimSize(0) * hopper::kWarpgroupRows;
+  int64_t parts = into.getDimSize(n) / type.getDimSize(0);
+  SmallVector<int64_t> shape(into.getShape().drop_back(2));
+  shape.push_back(into.getDimSize(m) * into.getDimSize(n) / size);
+  shape.push_back(size);
+  indices.truncate(into.getRank() - 2);
+  Value before = arith::MulIOp::create(
+      builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
+      arith::ConstantIndexOp::create(builder, loc, parts));
+  indices.push_back(arith::AddIOp::create(
+      builder, loc, before,
+      arith::ConstantIndexOp::create(builder, loc, *part)));
+  auto buffer = MemRefType::get(shape, into.getElementType());
+  hopper::ReduceAddOp::create(
+      builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,
+      /*condition=*/Value(), turn->after, turn->own, turn->counters,
+      turn->indices, /*first=*/Value(), turn->last, rounded.out,
+      rounded.indices, rounded.dims[1], rounded.dims[0], rounded.ends[1],
+      rounded.ends[0], op.getScaleAttr());
   return success();
 }
 

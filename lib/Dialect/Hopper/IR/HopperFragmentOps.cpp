@@ -96,19 +96,16 @@ LogicalResult StoreRowsOp::verify() {
 LogicalResult ReduceAddOp::verify() {
   ShapedType vector = getVector().getType();
   auto memref = cast<MemRefType>(getMemref().getType());
-  int64_t rank = memref.getRank(), width = getWidth();
+  int64_t rank = memref.getRank();
   if (vector.getDimSize(1) != kWarpgroupRows || vector.getDimSize(0) % 8 != 0)
     return emitOpError("expects a multiple of 8 rows of ")
            << kWarpgroupRows << " elements, but got " << vector;
   if (!memref.getElementType().isF32())
     return emitOpError("expects a buffer of f32, but got ") << memref;
-  if (rank < 1 || static_cast<int64_t>(getIndices().size()) !=
-                      rank - (isFragment() ? 1 : 0))
+  if (static_cast<int64_t>(getIndices().size()) != rank - 1)
     return emitOpError("expects ")
-           << std::max<int64_t>(rank - (isFragment() ? 1 : 0), 1)
-           << " indices, but got " << getIndices().size();
-  if (width != 1 && width != 2 && width != 4)
-    return emitOpError("expects 1, 2 or 4 floats at a time, but got ") << width;
+           << std::max<int64_t>(rank - 1, 0) << " indices, but got "
+           << getIndices().size();
   bool hasCounters = getCounters() != nullptr;
   if (hasCounters != (getAfter() != nullptr) ||
       hasCounters != (getOwn() != nullptr) ||
@@ -125,8 +122,6 @@ LogicalResult ReduceAddOp::verify() {
     return emitOpError("expects counters, or whether it is the first, where "
                        "there is a last one");
   if (getOut()) {
-    if (!isFragment())
-      return emitOpError("expects fragment where there is a last one");
     auto out = cast<MemRefType>(getOut().getType());
     if (static_cast<int64_t>(getOutIndices().size()) != out.getRank())
       return emitOpError("expects ")
@@ -142,32 +137,11 @@ LogicalResult ReduceAddOp::verify() {
                          "contiguous last one, but got ")
              << out;
   }
-  if (isFragment()) {
-    if (getN() || getEndM() || getEndN() || width != 1)
-      return emitOpError("expects no dimensions, ends or width with fragment");
-    if (memref.getShape().back() != vector.getNumElements() ||
-        failed(verifyContiguous(memref)))
-      return emitOpError("expects a last dimension of ")
-             << vector.getNumElements() << " contiguous elements, but got "
-             << memref;
-    return verifyInWarpgroups(*this);
-  }
-  if (!getN())
-    return emitOpError("expects both dimensions, m and n");
-  for (uint64_t dim : {*getM(), *getN()})
-    if (dim >= static_cast<uint64_t>(rank))
-      return emitOpError("expects a dimension of the memref, but got ")
-             << static_cast<int64_t>(dim);
-  if (*getM() == *getN())
-    return emitOpError("expects two dimensions, but got ") << *getM();
-  if (width != 1 && (static_cast<int64_t>(*getN()) != rank - 1 ||
-                     failed(verifyContiguous(memref))))
-    return emitOpError("expects floats that are added at a time to be along a "
-                       "contiguous last dimension, but got dimension ")
-           << *getN() << " of " << memref;
-  if (width != 1 && getEndN())
-    return emitOpError("expects no end_n where several floats are added at a "
-                       "time");
+  if (memref.getShape().back() != vector.getNumElements() ||
+      failed(verifyContiguous(memref)))
+    return emitOpError("expects a last dimension of ")
+           << vector.getNumElements() << " contiguous elements, but got "
+           << memref;
   return verifyInWarpgroups(*this);
 }
 

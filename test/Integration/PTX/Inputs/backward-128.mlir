@@ -110,7 +110,7 @@ gpu.module @m {
         hopper.step "red" in "compute" {
           %block = arith.divui %i, %c80 : index
           %wg = hopper.warpgroup_id
-          hopper.reduce_add %dqs, %dq[%b, %h, %block, %wg] fragment : !scores, memref<?x?x?x2x5120xf32>
+          hopper.reduce_add %dqs, %dq[%b, %h, %block, %wg] : !scores, memref<?x?x?x2x5120xf32>
           hopper.end
         }
         hopper.end %dk, %dv : !sum, !sum

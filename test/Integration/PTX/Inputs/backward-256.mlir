@@ -135,17 +135,17 @@ gpu.module @m {
         }
         hopper.step "red.a0" in "first" {
           %block = arith.divui %i, %c64 : index
-          hopper.reduce_add %dqa0, %dq[%b, %h, %block, %c0] fragment : !scores, memref<?x?x?x2x4096xf32>
+          hopper.reduce_add %dqa0, %dq[%b, %h, %block, %c0] : !scores, memref<?x?x?x2x4096xf32>
           hopper.end
         }
         hopper.step "red.a1" in "first" {
           %block = arith.divui %i, %c64 : index
-          hopper.reduce_add %dqa1, %dq[%b, %h, %block, %c1] fragment : !scores, memref<?x?x?x2x4096xf32>
+          hopper.reduce_add %dqa1, %dq[%b, %h, %block, %c1] : !scores, memref<?x?x?x2x4096xf32>
           hopper.end
         }
         hopper.step "red.b" in "second" {
           %block = arith.divui %i, %c64 : index
-          hopper.reduce_add %dqb, %dqlast[%b, %h, %block] fragment : !sum, memref<?x?x?x8192xf32>
+          hopper.reduce_add %dqb, %dqlast[%b, %h, %block] : !sum, memref<?x?x?x8192xf32>
           hopper.end
         }
         hopper.end %dka, %dva, %dkb, %dvb : !sum, !sum, !sum, !sum

@@ -1,5 +1,4 @@
-// As backward-128.mlir, for D = 64, by 128 keys and 128 queries at a time. Each replica has the dq of 64 of the queries, and
-// adds to its rows.
+// As backward-128.mlir, for D = 64, by 128 keys and 128 queries at a time. Each replica has the dq of 64 of the queries.
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2>
 !rows = !hopper.map<128x64xbf16>
 !blocks = !hopper.map<128x64xbf16>
@@ -20,7 +19,7 @@ gpu.module @m {
                      %domap: !blocks {hopper.operand = 3 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                      %lse: memref<?x?x?xf32> {hopper.operand = 4 : i64},
                      %delta: memref<?x?x?xf32> {hopper.operand = 5 : i64},
-                     %dq: memref<?x?x?x64xf32> {hopper.operand = 6 : i64},
+                     %dq: memref<?x?x?x2x4096xf32> {hopper.operand = 6 : i64},
                      %dkmap: !out {hopper.operand = 7 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                      %dvmap: !out {hopper.operand = 8 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                      %batches: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
@@ -29,7 +28,6 @@ gpu.module @m {
                      %queries: index {hopper.operand = 2 : i64, hopper.dim = 2 : i64})
       kernel attributes {hopper.schedule = #schedule} {
     %c0 = arith.constant 0 : index
-    %c64 = arith.constant 64 : index
     %c127 = arith.constant 127 : index
     %c128 = arith.constant 128 : index
     %zero = arith.constant dense<0.0> : !sum
@@ -106,9 +104,8 @@ gpu.module @m {
         }
         hopper.step "red" in "compute" {
           %wg = hopper.warpgroup_id
-          %before = arith.muli %wg, %c64 : index
-          %row = arith.addi %i, %before : index
-          hopper.reduce_add %dqs, %dq[%b, %h, %row, %c0] m 2 n 3 end_m %queries vector 4 : !sum, memref<?x?x?x64xf32>
+          %block = arith.divui %i, %c128 : index
+          hopper.reduce_add %dqs, %dq[%b, %h, %block, %wg] : !sum, memref<?x?x?x2x4096xf32>
           hopper.end
         }
         hopper.end %dk, %dv : !sum, !sum

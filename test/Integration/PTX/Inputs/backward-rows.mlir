@@ -12,15 +12,17 @@
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2,
                              order = [load_q, qk, load_do, dp, exp, dv, ds, dq(1), dk, red(1)]>
 !half = tensor<?x?x?x64xbf16>
+!sums = memref<?x?x?x128x64xf32, #hopper.fragment_order<m = 3, n = 4>>
 !floats = tensor<?x?x?xf32>
 !scores = vector<128x128xf32>
 !rows = vector<128x64xf32>
 !sum = vector<64x128xf32>
 func.func @backward(%k: !half, %v: !half, %q: !half, %do: !half, %lse: !floats, %delta: !floats,
-                    %dq: memref<?x?x?x64xf32>, %dkinit: !half, %dvinit: !half) -> (!half, !half) {
+                    %dq: !sums, %dkinit: !half, %dvinit: !half) -> (!half, !half) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
   %b = tensor.dim %k, %c0 : !half
   %h = tensor.dim %k, %c1 : !half
   %keys = tensor.dim %k, %c2 : !half
@@ -118,7 +120,8 @@ func.func @backward(%k: !half, %v: !half, %q: !half, %do: !half, %lse: !floats, 
         attn.yield %y : !sum
       }
       attn.step @red {
-        attn.accumulate add %dqs into %dq[%i, %j, %x, %c0] map affine_map<(b, h, i, d) -> (d, i)> : !sum, memref<?x?x?x64xf32>
+        %block = arith.divui %x, %c128 : index
+        attn.accumulate add %dqs into %dq[%i, %j, %block, %c0, %c0] map affine_map<(b, h, t, m, n) -> (n, m)> : !sum, !sums
         attn.yield
       }
       attn.yield %dk, %dv : !sum, !sum

@@ -1,6 +1,6 @@
 // The gradients of causal attention for D = 128 as a program of tiles: a worker has 128 keys, and a loop over blocks of 80
 // queries. The level below knows nothing of gradients, but products of both kinds, floats of a block, a mask, and sums in
-// memory that workers share. Results and operands are as in backward-128.mlir, but dq is in rows.
+// memory that workers share. Results and operands are as in backward-128.mlir.
 #tiles = affine_map<()[s0] -> (s0 ceildiv 128)>
 #row = affine_map<()[s0] -> (s0 * 128)>
 #rows = affine_map<()[s0, s1] -> (s0 - s1 * 128, 128)>
@@ -13,14 +13,16 @@
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2,
                              order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>
 !half = tensor<?x?x?x128xbf16>
+!sums = memref<?x?x?x128x80xf32, #hopper.fragment_order<m = 3, n = 4>>
 !floats = tensor<?x?x?xf32>
 !scores = vector<80x128xf32>
 !sum = vector<128x128xf32>
 func.func @backward(%k: !half, %v: !half, %q: !half, %do: !half, %lse: !floats, %delta: !floats,
-                    %dq: memref<?x?x?x128xf32>, %dkinit: !half, %dvinit: !half) -> (!half, !half) {
+                    %dq: !sums, %dkinit: !half, %dvinit: !half) -> (!half, !half) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
+  %c80 = arith.constant 80 : index
   %b = tensor.dim %k, %c0 : !half
   %h = tensor.dim %k, %c1 : !half
   %keys = tensor.dim %k, %c2 : !half
@@ -117,7 +119,8 @@ func.func @backward(%k: !half, %v: !half, %q: !half, %do: !half, %lse: !floats, 
         attn.yield %y : !sum
       }
       attn.step @red {
-        attn.accumulate add %dqs into %dq[%i, %j, %x, %c0] : !scores, memref<?x?x?x128xf32>
+        %block = arith.divui %x, %c80 : index
+        attn.accumulate add %dqs into %dq[%i, %j, %block, %c0, %c0] map affine_map<(b, h, t, m, n) -> (n, m)> : !scores, !sums
         attn.yield
       }
       attn.yield %dk, %dv : !sum, !sum

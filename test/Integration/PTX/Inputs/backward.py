@@ -71,7 +71,8 @@ class Shape:
         sizes = r"tile_m = (\d+), tile_n = (\d+)"
         self.keys, self.queries = map(int, re.search(sizes, text).groups())
         self.width = int(re.search(r"(?:map<\d+x|tensor<\?x\?x\?x)(\d+)xbf16", text)[1])
-        self.isFragment = " fragment :" in text
+        # Replicas have 64 columns of dq each, or 64 queries.
+        self.areColumns = self.keys != self.queries
         self.hasParts = "%dqlast" in text
         self.isCausal = "attn.mask_tile" in text or "hopper.mask" in text
 
@@ -140,9 +141,8 @@ def _execute(program, shape, sizes, seed):
         launch.add_tensor(name, tensor)
     launch.add_tensor("lse", numpy.pad(lse, padding, constant_values=numpy.inf).astype("f4"))
     launch.add_tensor("delta", numpy.pad(delta, padding).astype("f4"))
-    dq_shape = (batches, heads, queries, shape.width)
-    if shape.isFragment:
-        dq_shape = (batches, heads, count, 2, 64 * shape.queries)
+    rows = shape.queries if shape.areColumns else shape.width
+    dq_shape = (batches, heads, count, 2, 64 * rows)
     launch.add_tensor("dq", numpy.zeros(dq_shape, "f4"))
     for name in "dk", "dv":
         launch.add_tensor(name, numpy.zeros(k.shape, "u2"))
@@ -163,10 +163,10 @@ def _execute(program, shape, sizes, seed):
         parts = [_from_registers(found, 64), _from_registers(more, 128)]
         parts = [_join(x.transpose(0, 1, 2, 5, 3, 4)) for x in parts]
         found = numpy.concatenate(parts, axis=-1)
-    elif shape.isFragment:
-        # Rows are columns of dq.
-        parts = _from_registers(found, shape.queries)
-        found = _join(parts.transpose(0, 1, 2, 4, 3, 5))
+    else:
+        parts = _from_registers(found, rows)
+        order = (0, 1, 2, 4, 3, 5) if shape.areColumns else (0, 1, 2, 3, 5, 4)
+        found = parts.transpose(order).reshape(batches, heads, -1, shape.width)
     worst = _check("dq", found[:, :, :queries], dq)
     for name, region, expected in zip(("dk", "dv"), results[1:3], (dk, dv)):
         found = operations.from_bf16(region.values(numpy.dtype("u2"), k.shape))

@@ -2,15 +2,14 @@
 
 gpu.module @m {
   // Two like replicas, for 128 keys and 80 queries at a time. Each has dS = S^T - L for its keys, with S^T = K Q^T, and
-  // both write it, transposed, to one tile. Then each adds the part of dQ^T = K^T dS of its keys to rows, and
-  // the first one adds all of it to memory in the order of registers.
+  // both write it, transposed, to one tile. Then each adds the part of dQ^T = K^T dS of its keys to memory, and
+  // the first one adds all of it.
   gpu.func @same(%k: !hopper.map<128x64xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                  %q: !hopper.map<80x64xbf16> {hopper.operand = 1 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                  %l: memref<?xf32> {hopper.operand = 2 : i64},
-                 %rows: memref<?x64xf32> {hopper.operand = 3 : i64},
+                 %parts: memref<?x5120xf32> {hopper.operand = 3 : i64},
                  %blocks: memref<?x5120xf32> {hopper.operand = 4 : i64},
-                 %num: index {hopper.operand = 5 : i64, hopper.dim = 0 : i64},
-                 %end: index {hopper.operand = 3 : i64, hopper.dim = 0 : i64}) kernel {
+                 %num: index {hopper.operand = 5 : i64, hopper.dim = 0 : i64}) kernel {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c80 = arith.constant 80 : index
@@ -55,8 +54,8 @@ gpu.module @m {
         %g, %h = hopper.wait %g0, %g1 in_flight 0 : !hopper.pending<vector<80x64xf32>>, !hopper.pending<vector<80x64xf32>>
         hopper.release %ds[%n] : !hopper.channel<2x80x128xbf16>
         %is0 = arith.cmpi eq, %wg, %c0 : index
-        hopper.reduce_add %g, %rows[%row, %c0] m 1 n 0 end_n %end : vector<80x64xf32>, memref<?x64xf32>
-        hopper.reduce_add %h, %blocks[%t] fragment if %is0 : vector<80x64xf32>, memref<?x5120xf32>
+        hopper.reduce_add %g, %parts[%t] : vector<80x64xf32>, memref<?x5120xf32>
+        hopper.reduce_add %h, %blocks[%t] if %is0 : vector<80x64xf32>, memref<?x5120xf32>
       }
       hopper.release %ks[%n0] : !hopper.channel<1x128x64xbf16>
     }
@@ -67,10 +66,9 @@ gpu.module @m {
   // queries; the second has it from the first as a tile, and adds S^T Q, with the maxima, and S K to memory.
   gpu.func @unlike(%k: !hopper.map<64x64xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                    %q: !hopper.map<64x64xbf16> {hopper.operand = 1 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
-                   %dv: memref<?x64xf32> {hopper.operand = 2 : i64},
-                   %dq: memref<?x64xf32> {hopper.operand = 3 : i64},
-                   %num: index {hopper.operand = 4 : i64, hopper.dim = 0 : i64},
-                   %end: index {hopper.operand = 3 : i64, hopper.dim = 0 : i64}) kernel {
+                   %dv: memref<?x4096xf32> {hopper.operand = 2 : i64},
+                   %dq: memref<?x4096xf32> {hopper.operand = 3 : i64},
+                   %num: index {hopper.operand = 4 : i64, hopper.dim = 0 : i64}) kernel {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
@@ -132,10 +130,10 @@ gpu.module @m {
         hopper.release %qs[%n] : !hopper.channel<2x64x64xbf16>
         %sb = vector.broadcast %max : vector<1x64xf32> to vector<64x64xf32>
         %vs = arith.addf %v, %sb : vector<64x64xf32>
-        hopper.reduce_add %vs, %dv[%c0, %c0] m 0 n 1 vector 4 : vector<64x64xf32>, memref<?x64xf32>
+        hopper.reduce_add %vs, %dv[%c0] : vector<64x64xf32>, memref<?x4096xf32>
         %g = hopper.wait %g0 in_flight 0 : !hopper.pending<vector<64x64xf32>>
         hopper.release %ps[%n] : !hopper.channel<1x64x64xbf16>
-        hopper.reduce_add %g, %dq[%row, %c0] m 0 n 1 end_m %end vector 2 : vector<64x64xf32>, memref<?x64xf32>
+        hopper.reduce_add %g, %dq[%t] : vector<64x64xf32>, memref<?x4096xf32>
       }
       hopper.release %ks[%n0] : !hopper.channel<1x64x64xbf16>
     }

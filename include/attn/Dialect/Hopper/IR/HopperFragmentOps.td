@@ -191,14 +191,8 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
     Hopper_FragmentOpInterface, AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "add what a warpgroup holds to memory";
   let description = [{
-    Adds each element of a vector to one of a buffer, which others may add to at the same time, in any order:
-
-    `memref[..., i_m + m, ..., i_n + n] += vector[n, m]`, where `i_m` and `i_n` are the indices of dimensions `m` and `n`, and where
-    `i_m + m < end_m` and `i_n + n < end_n` if these are given. One instruction adds `vector` floats, 1 (not written), 2 or 4, that follow each other along
-    dimension `n`. That is the last one and contiguous then, and their addresses are aligned to as many floats.
-
-    With `fragment`, the last dimension, whose index is left out, has the elements in the order of registers, so that each warp adds to 512
-    contiguous bytes at a time: element `4 * (128 * j + t) + 2 * r + p` is that of
+    Adds each element of a vector to one of a buffer, which others may add to at the same time, in any order. The last dimension of the buffer, whose index is left out, has the elements in
+    the order of registers, so that each warp adds to 512 contiguous bytes at a time: element `4 * (128 * j + t) + 2 * r + p` is that of
     `n = 8 * j + 2 * (t mod 4) + p` and `m = 16 * (t / 32) + t mod 32 / 4 + 8 * r`, for `t` from 0 to 127. Its rows are aligned to 16 bytes.
 
     With counters, nobody else adds at the same time, and sums are the same each time: the warpgroup waits until an element of `counters` is `after`, adds, or stores where that is 0, and then
@@ -211,41 +205,32 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
     Where `first` holds as well, `memref` counts as zeros.
     One of them is the last one and contiguous; its rows are aligned to 16 bytes, and its end is a multiple of 8.
 
-    With a condition, which is uniform in a warp, elements are added only where that holds. Sums flush denormal numbers if four are added at a time.
+    With a condition, which is uniform in a warp, elements are added only where that holds. Sums flush denormal numbers.
 
     ```mlir
-    hopper.reduce_add %v, %sums[%b, %h, %r, %c] m 2 n 3 end_m %e vector 4 : vector<64x64xf32>, memref<?x?x?x128xf32>
-    hopper.reduce_add %v, %sums[%b, %h, %r, %c] m 3 n 2 end_n %e if %p : vector<80x64xf32>, memref<?x?x?x128xf32>
-    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment : vector<80x64xf32>, memref<?x?x?x5120xf32>
-    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment after %p as %n in %counters[%b, %h, %t] : vector<80x64xf32>, memref<?x?x?x5120xf32>, memref<?x?x?xi32>
-    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment first %first : vector<80x64xf32>, memref<?x?x?x5120xf32>
-    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment first %first last %last to %out[%b, %h, %r, %c] m 3 n 2 end_m %e end_n %f scale 1.250000e-01
+    hopper.reduce_add %v, %blocks[%b, %h, %t] : vector<80x64xf32>, memref<?x?x?x5120xf32>
+    hopper.reduce_add %v, %blocks[%b, %h, %t] after %p as %n in %counters[%b, %h, %t] : vector<80x64xf32>, memref<?x?x?x5120xf32>, memref<?x?x?xi32>
+    hopper.reduce_add %v, %blocks[%b, %h, %t] first %first : vector<80x64xf32>, memref<?x?x?x5120xf32>
+    hopper.reduce_add %v, %blocks[%b, %h, %t] first %first last %last to %out[%b, %h, %r, %c] m 3 n 2 end_m %e end_n %f scale 1.250000e-01
         : vector<80x64xf32>, memref<?x?x?x5120xf32> to memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>
     ```
 
-    Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; a buffer of other elements; a number of indices other than the rank, or
-    with `fragment` than the rank less one; dimensions that are the same or are not any of the buffer; other numbers of floats; several of
-    them along a dimension that is not contiguous, or with `end_n`; with `fragment` another extent of the last dimension, dimensions or ends;
+    Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; a buffer of other elements; a number of indices other than the rank less one;
+    a last dimension of another extent, or that is not contiguous;
     counters that are not of i32, or a number of indices of them other than their rank; both counters and `first`;
-    `last` with neither, or without `fragment`; a number of indices of `out` other than its rank, or dimensions that are the same or are not any of it, or none of which is a contiguous last one; outside of a partition of warpgroups.
+    `last` with neither; a number of indices of `out` other than its rank, or dimensions that are the same or are not any of it, or none of which is a contiguous last one; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref, Variadic<Index>:$indices,
-      OptionalAttr<I64Attr>:$m, OptionalAttr<I64Attr>:$n, Optional<Index>:$end_m, Optional<Index>:$end_n,
-      DefaultValuedAttr<I64Attr, "1">:$width, Optional<I1>:$condition,
+      Optional<I1>:$condition,
       Optional<Index>:$after, Optional<Index>:$own, Optional<AnyMemRef>:$counters, Variadic<Index>:$counter_indices,
       Optional<I1>:$first, Optional<I1>:$last, Optional<MemRefOf<[BF16, F16]>>:$out, Variadic<Index>:$out_indices,
       OptionalAttr<I64Attr>:$out_m, OptionalAttr<I64Attr>:$out_n, Optional<Index>:$out_end_m, Optional<Index>:$out_end_n,
       DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let assemblyFormat = [{
-    $vector `,` $memref `[` $indices `]` (`m` $m^ `n` $n):(`fragment`)? (`end_m` $end_m^)? (`end_n` $end_n^)?
-    (`vector` $width^)? (`if` $condition^)?
+    $vector `,` $memref `[` $indices `]` (`if` $condition^)?
     (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? (`first` $first^)?
     (`last` $last^ `to` $out `[` $out_indices `]` `m` $out_m `n` $out_n (`end_m` $out_end_m^)? (`end_n` $out_end_n^)?)? (`scale` $scale^)? attr-dict
     `:` type($vector) `,` type($memref) (`,` type($counters)^)? (`to` type($out)^)?
-  }];
-  let extraClassDeclaration = [{
-    /// Whether the buffer is in the order of registers.
-    bool isFragment() { return !getM(); }
   }];
   let hasVerifier = 1;
 }

@@ -78,7 +78,7 @@ def HopperInsertTurnsPass : Pass<"hopper-insert-turns", "::mlir::gpu::GPUFuncOp"
 
     ```mlir
     hopper.step "red" in "compute" {
-      hopper.reduce_add %dq, %sums[%h, %t] fragment after %p as %own in %counters[%h, %t] : vector<80x64xf32>, memref<?x?x5120xf32>, memref<?x?xi32>
+      hopper.reduce_add %dq, %sums[%h, %t] after %p as %own in %counters[%h, %t] : vector<80x64xf32>, memref<?x?x5120xf32>, memref<?x?xi32>
       hopper.end
     }
     ```
@@ -96,9 +96,15 @@ def HopperInsertTurnsPass : Pass<"hopper-insert-turns", "::mlir::gpu::GPUFuncOp"
       hopper.pass_turn %turns[%n] as %own in %counters[%h, %t] : memref<?x?xi32>
       hopper.end
     }
-    hopper.step "red" in "compute" {
+    %is_first = hopper.step "take_red" in "compute" -> i1 {
       %n = hopper.next_use %turns : !hopper.turns
-      hopper.reduce_add %dq, %sums[%h, %t] fragment turn %turns[%n] : vector<80x64xf32>, memref<?x?x5120xf32>
+      %first, %last = hopper.take_turn %turns[%n]
+      hopper.end %first : i1
+    }
+    hopper.step "red" in "compute" {
+      hopper.reduce_add %dq, %sums[%h, %t] first %is_first : vector<80x64xf32>, memref<?x?x5120xf32>
+      %n = hopper.next_use %turns : !hopper.turns
+      hopper.give_turn %turns[%n] : !hopper.turns
       hopper.end
     }
     ```
