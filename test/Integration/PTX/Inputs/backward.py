@@ -141,7 +141,9 @@ def _execute(program, shape, sizes, seed):
         launch.add_tensor(name, tensor)
     launch.add_tensor("lse", numpy.pad(lse, padding, constant_values=numpy.inf).astype("f4"))
     launch.add_tensor("delta", numpy.pad(delta, padding).astype("f4"))
-    rows = shape.queries if shape.areColumns else shape.width
+    rows = shape.width
+    if shape.areColumns or shape.hasParts:
+        rows = shape.queries
     dq_shape = (batches, heads, count, 2, 64 * rows)
     launch.add_tensor("dq", numpy.zeros(dq_shape, "f4"))
     for name in "dk", "dv":
