@@ -8,6 +8,15 @@
 using namespace attn;
 using namespace attn::cuda;
 
+/// A variant whose tiles have so many rows, and cost so much.
+static Variant makeVariant(int32_t rows, double tileCost, double keyCost) {
+  Variant variant;
+  variant.tileRows = rows;
+  variant.tileCost = tileCost;
+  variant.keyCost = keyCost;
+  return variant;
+}
+
 TEST(VariantChoiceTest, getNumSplits) {
   Variant variant = makeSplitVariant();
   auto get = [&](const LaunchExtents &extents) {
@@ -43,11 +52,8 @@ TEST(VariantChoiceTest, getNumSplits) {
 
 TEST(VariantChoiceTest, pickSplitVariant) {
   LaunchInfo launch;
-  Variant whole;
-  whole.tileRows = 128;
+  Variant whole = makeVariant(128, 2, 0.01);
   whole.tileKeys = 128;
-  whole.tileCost = 2;
-  whole.keyCost = 0.01;
   launch.variants = {whole, makeSplitVariant()};
   auto pick = [&](const LaunchExtents &extents) {
     return pickVariant(launch, extents, 132);
@@ -89,13 +95,7 @@ TEST(VariantChoiceTest, pickSplitVariant) {
 
 TEST(VariantChoiceTest, pickVariantOfTypicalKeys) {
   LaunchInfo launch;
-  Variant variant;
-  variant.tileRows = 128;
-  variant.tileCost = 10;
-  variant.keyCost = 1;
-  launch.variants = {variant, variant};
-  launch.variants[1].tileCost = 100;
-  launch.variants[1].keyCost = 0.5;
+  launch.variants = {makeVariant(128, 10, 1), makeVariant(128, 100, 0.5)};
   auto pick = [&](int64_t keys) {
     return pickVariant(launch, {1, 1, 1024, keys}, 16);
   };
@@ -217,16 +217,8 @@ TEST(VariantChoiceTest, extentsOfOperands) {
 
 TEST(VariantChoiceTest, pickVariant) {
   LaunchInfo launch;
-  auto add = [&](int32_t rows, double tileCost, double keyCost) {
-    Variant variant;
-    variant.tileRows = rows;
-    variant.tileCost = tileCost;
-    variant.keyCost = keyCost;
-    launch.variants.push_back(variant);
-  };
-  add(128, 100, 2);
-  add(64, 60, 1.5);
-  add(64, 60, 1.5);
+  launch.variants = {makeVariant(128, 100, 2), makeVariant(64, 60, 1.5),
+                     makeVariant(64, 60, 1.5)};
   // 8 tiles of 128 or 16 of 64 on 16 processors: one wave of either.
   EXPECT_EQ(pickVariant(launch, {1, 1, 1024, 1000}, 16), 1u);
   // Two waves of 64 cost more than one of 128.
@@ -247,10 +239,7 @@ TEST(VariantChoiceTest, pickVariant) {
 
 TEST(VariantChoiceTest, getCost) {
   LaunchInfo launch;
-  Variant variant;
-  variant.tileRows = 64;
-  variant.tileCost = 60;
-  variant.keyCost = 1.5;
+  Variant variant = makeVariant(64, 60, 1.5);
   variant.rowCost = 0.25;
   auto get = [&](const LaunchExtents &extents) {
     return getCost(launch, variant, extents, 16);

@@ -106,18 +106,15 @@ FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op,
     if (!start || type.isDynamicDim(dim) ||
         *start + size > type.getDimSize(dim))
       sums.ends[number] = values->getExtent(*argument, dim);
-    if (number == 1 && isShared)
+    if (number == 1 && isShared) {
+      Value first = arith::MulIOp::create(
+          builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
+          arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows));
       sums.indices[dim] =
-          arith::AddIOp::create(builder, loc, sums.indices[dim], emitOwnRow());
+          arith::AddIOp::create(builder, loc, sums.indices[dim], first);
+    }
   }
   return sums;
-}
-
-/// The first row of the warpgroup's own part of a tile that they share out.
-Value Outliner::emitOwnRow() {
-  return arith::MulIOp::create(
-      builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
-      arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows));
 }
 
 /// A tile is added to memory.

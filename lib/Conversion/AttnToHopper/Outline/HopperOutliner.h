@@ -174,7 +174,6 @@ private:
     Value ends[2];
   };
   FailureOr<RoundedSums> emitRoundedSums(AccumulateOp op, bool isShared);
-  Value emitOwnRow();
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult emitSumDiagonals(SumDiagonalsOp op);
   FailureOr<Value> emitAddRows(AddRowsOp op);

@@ -118,7 +118,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp op, const ScheduleTable &table,
     added.tileCost = row.tileCost;
     double part = facts.masked ? table.model.maskedPart : 1;
     added.keyCost = row.keyCost * part;
-    // A window leaves no more of them, however many there are.
+    // A window leaves that part of no more of them, however many there are.
     if (facts.window)
       added.typicalKeys = table.model.typicalKeys / part;
   }

@@ -301,6 +301,7 @@ double mlir::attn::getPairOperations(AttentionLikeOpInterface op,
   ProgramFacts facts(op);
   if (facts.words || !facts.masked)
     return operations;
+  // Of the typical keys of gradients, too, a mask leaves a part.
   if ((!facts.classes && !facts.window) ||
       (hasTypicalKeys && isa<AttentionGradOp>(*op)))
     return operations * table.model.maskedPart;

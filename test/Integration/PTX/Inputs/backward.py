@@ -71,9 +71,13 @@ class Shape:
         sizes = r"tile_m = (\d+), tile_n = (\d+)"
         self.keys, self.queries = map(int, re.search(sizes, text).groups())
         self.width = int(re.search(r"(?:map<\d+x|tensor<\?x\?x\?x)(\d+)xbf16", text)[1])
-        # Replicas have 64 columns of dq each, or 64 queries.
-        self.areColumns = self.keys != self.queries
         self.hasParts = "%dqlast" in text
+        # What a warpgroup adds is 64 columns of dq, of all queries of a block; or 64
+        # queries, of all columns or of 64.
+        self.areColumns = self.keys != self.queries
+        self.rows = self.queries if self.areColumns else self.width
+        if self.hasParts:
+            self.rows = 64
         self.isCausal = "attn.mask_tile" in text or "hopper.mask" in text
 
 
@@ -141,10 +145,7 @@ def _execute(program, shape, sizes, seed):
         launch.add_tensor(name, tensor)
     launch.add_tensor("lse", numpy.pad(lse, padding, constant_values=numpy.inf).astype("f4"))
     launch.add_tensor("delta", numpy.pad(delta, padding).astype("f4"))
-    rows = shape.width
-    if shape.areColumns or shape.hasParts:
-        rows = shape.queries
-    dq_shape = (batches, heads, count, 2, 64 * rows)
+    dq_shape = (batches, heads, count, 2, 64 * shape.rows)
     launch.add_tensor("dq", numpy.zeros(dq_shape, "f4"))
     for name in "dk", "dv":
         launch.add_tensor(name, numpy.zeros(k.shape, "u2"))
@@ -159,14 +160,14 @@ def _execute(program, shape, sizes, seed):
     tiles = batches * heads * -(-keys // shape.keys)
     grid.Kernel(launch, program.name, program.kernel).run(tiles, seed, late=1.0)
     found = results[0].values(numpy.dtype("f4"), dq_shape).astype("f8")
+    parts = _from_registers(found, shape.rows)
     if shape.hasParts:
         # Rows are queries; columns are in two parts of 64 and one of 128.
         more = results[3].values(numpy.dtype("f4"), last).astype("f8")[:, :, :, None]
-        parts = [_from_registers(found, 64), _from_registers(more, 128)]
+        parts = [parts, _from_registers(more, 128)]
         parts = [_join(x.transpose(0, 1, 2, 5, 3, 4)) for x in parts]
         found = numpy.concatenate(parts, axis=-1)
     else:
-        parts = _from_registers(found, rows)
         order = (0, 1, 2, 4, 3, 5) if shape.areColumns else (0, 1, 2, 3, 5, 4)
         found = parts.transpose(order).reshape(batches, heads, -1, shape.width)
     worst = _check("dq", found[:, :, :queries], dq)

@@ -33,7 +33,6 @@ gpu.module @m {
       %krows = hopper.rows %kt[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
       scf.for %t = %c0 to %num step %c1 {
         %n = arith.index_cast %t : index to i32
-        %row = arith.muli %t, %c80 : index
         %qt = hopper.get %qs[%n] : !hopper.channel<2x80x64xbf16> -> !hopper.tile<80x64xbf16>
         hopper.ping_pong_wait %barrier : !hopper.ping_pong
         %s0 = hopper.mma %krows, %qt : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<80x64xbf16> -> !hopper.pending<vector<80x64xf32>>
@@ -107,7 +106,6 @@ gpu.module @m {
       %kt = hopper.get %ks[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       scf.for %t = %c0 to %num step %c1 {
         %n = arith.index_cast %t : index to i32
-        %row = arith.muli %t, %c64 : index
         %qt = hopper.get %qs[%n] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         %pt = hopper.get %ps[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
         %p = hopper.load_fragment %pt : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
