@@ -127,6 +127,52 @@ func.func @captures(%q: !q, %o: !q, %l: !l, %do: !q, %w: !w, %t: !t) -> (!w, !t)
 
 // -----
 
+// A quotient by 0 is 0 in pairs, too, also in a loop.
+!q = tensor<1x2x8x16xf32>
+!l = tensor<1x2x8xf32>
+!w = tensor<8xf32>
+// CHECK-LABEL: func @divisions(
+// CHECK: linalg.generic
+// CHECK: %[[D:.*]] = arith.shrsi %{{.*}}, %{{.*}} : index
+// CHECK: %[[NONE:.*]] = arith.cmpi eq, %[[D]], %c0{{.*}} : index
+// CHECK: %[[BY:.*]] = arith.select %{{.*}}, %c1{{.*}}, %[[D]] : index
+// CHECK: %[[Q:.*]] = arith.divsi %{{.*}}, %[[BY]] : index
+// CHECK: %[[SIGNED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[Q]] : index
+// CHECK: %[[TOTAL:.*]] = arith.select %[[NONE]], %{{.*}}, %[[SIGNED]] : index
+// CHECK: arith.index_cast %[[TOTAL]] : index to i64
+// CHECK: scf.for
+// CHECK: %[[REST:.*]] = arith.select %{{.*}}, %{{.*}}, %[[D]] : index
+// CHECK: arith.remui %{{.*}}, %[[REST]] : index
+func.func @divisions(%q: !q, %o: !q, %l: !l, %do: !q, %w: !w) -> !w {
+  %dw = attn.attention_grad wrt(0) ins(%q, %q, %q, %o, %l, %do : !q, !q, !q, !q, !l, !q)
+    captures(%w : !w) outs(%w : !w)
+    score(%s, %b, %h, %i, %j, %ww) {
+      attn.yield %s : f32
+    }
+    adjoint(%s, %ds, %b, %h, %i, %j, %ww) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %d = arith.shrsi %i, %c2 : index
+      %x = arith.divsi %h, %d : index
+      %n = arith.index_cast %x : index to i64
+      %f = arith.sitofp %n : i64 to f32
+      %g = scf.for %k = %c0 to %c2 step %c1 iter_args(%a = %f) -> f32 {
+        %r = arith.remui %k, %d : index
+        %m = arith.index_cast %r : index to i64
+        %y = arith.sitofp %m : i64 to f32
+        %e = arith.addf %a, %y : f32
+        scf.yield %e : f32
+      }
+      %z = arith.mulf %g, %ds : f32
+      attn.contribute %z to %ww[%j] : f32, !w
+      attn.yield %ds : f32
+    }
+  return %dw : !w
+}
+
+// -----
+
 // There are kernels for those of 16 bits.
 !q = tensor<1x2x8x16xbf16>
 !l = tensor<1x2x8xf32>

@@ -4,6 +4,7 @@
 #include "Adjoints.h"
 #include "GradientLoop.h"
 #include "RegionSlice.h"
+#include "TotalDivision.h"
 #include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -22,13 +23,15 @@ void GradientPair::mapArguments(Region &region, ValueRange leading,
   mapping.map(region.getArguments(), arguments);
 }
 
-/// A copy of an operation of a region, without what it adds to gradients.
+/// A copy of an operation of a region, without what it adds to gradients, and
+/// with divisions that are total.
 static void cloneWithoutSums(OpBuilder &builder, Operation &op,
                              IRMapping &mapping) {
   if (isa<ContributeOp>(op))
     return;
   Operation *copy = builder.clone(op, mapping);
   copy->walk([](ContributeOp contribution) { contribution->erase(); });
+  mapping.map(op.getResults(), makeDivisionsTotal(copy)->getResults());
 }
 
 /// What a region yields, without what it adds to gradients.

@@ -3,6 +3,7 @@
 #include "RegionVectorizer.h"
 #include "RegionLoops.h"
 #include "RegionSlice.h"
+#include "TotalDivision.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -130,56 +131,6 @@ Value RegionVectorizer::splat(Type element, const APInt &value, TileKind kind) {
   return broadcast({arith::ConstantOp::create(builder, loc, attribute)}, kind);
 }
 
-Value RegionVectorizer::emitDivision(Operation &op,
-                                     ArrayRef<TileValue> operands,
-                                     TileKind kind) {
-  Type element = op.getResult(0).getType();
-  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-  const TileValue &divisor = operands[1];
-  auto create = [&](Value by) -> Value {
-    // What is divided may be the divisor, which alone changes.
-    Value dividend = broadcast(operands[0], kind);
-    by = broadcast({by, divisor.kind}, kind);
-    Operation *clone = builder.clone(op);
-    clone->setOperands({dividend, by});
-    clone->getResult(0).setType(getType(element, kind));
-    return clone->getResult(0);
-  };
-  APInt constant;
-  if (matchPattern(divisor.value, m_ConstantInt(&constant)) &&
-      !constant.isZero() && !constant.isAllOnes())
-    return create(divisor.value);
-
-  // What is asked of the divisor is asked once for all it divides.
-  auto equals = [&](const APInt &other) -> Value {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                 divisor.value,
-                                 splat(element, other, divisor.kind));
-  };
-  auto select = [&](Value condition, Value yes, Value no) -> Value {
-    return arith::SelectOp::create(
-        builder, loc, broadcast({condition, divisor.kind}, kind), yes, no);
-  };
-  Value isZero = equals(APInt::getZero(width));
-  Value unsafe = isZero, isNegation;
-  // The smallest integer by -1 traps as well. By 1 it is negated behind.
-  if (!isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op)) {
-    isNegation = equals(APInt::getAllOnes(width));
-    unsafe = arith::OrIOp::create(builder, loc, isZero, isNegation);
-  }
-  Value result = create(arith::SelectOp::create(
-      builder, loc, unsafe, splat(element, APInt(width, 1), divisor.kind),
-      divisor.value));
-  // Of 1 it is 0, as of -1 and where there is none.
-  if (isa<arith::RemUIOp, arith::RemSIOp>(op))
-    return result;
-  Value zero = splat(element, APInt::getZero(width), kind);
-  if (isNegation)
-    result = select(isNegation,
-                    arith::SubIOp::create(builder, loc, zero, result), result);
-  return select(isZero, zero, result);
-}
-
 std::optional<int64_t> mlir::attn::getDivisor(Operation *op) {
   APInt constant;
   if (!op || op->getNumOperands() != 2 ||
@@ -267,10 +218,15 @@ LogicalResult RegionVectorizer::visitElementwise(Operation &op,
     operands.push_back(lookup(operand));
     kind = join(kind, operands.back().kind);
   }
-  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-          arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
+  if (isIntegerDivision(&op)) {
     TileValue &result = values[op.getResult(0)];
-    result = {emitDivision(op, operands, kind), kind};
+    const TileValue &divisor = operands[1];
+    auto spread = [&](Value value) {
+      return broadcast({value, divisor.kind}, kind);
+    };
+    result = {emitTotalDivision(builder, op, broadcast(operands[0], kind),
+                                divisor.value, spread),
+              kind};
     result.quotient = getQuotient(op, operands);
     result.congruence = getCongruence(op, operands);
     return success();

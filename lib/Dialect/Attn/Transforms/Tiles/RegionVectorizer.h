@@ -200,10 +200,6 @@ private:
                               const Congruence &congruence);
   /// Two conditions of the same keys as one comparison; null if they are not.
   TileValue joinLimits(bool isAnd, KeyLimit a, KeyLimit b);
-  /// An integer division or remainder that is defined for all operands: by
-  /// zero it gives 0, so that no input stops the process.
-  Value emitDivision(Operation &op, ArrayRef<TileValue> operands,
-                     TileKind kind);
   /// An integer constant in the shape of `kind`.
   Value splat(Type element, const APInt &value, TileKind kind);
   TileValue lookup(Value value);
