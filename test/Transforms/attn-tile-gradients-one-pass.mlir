@@ -176,16 +176,16 @@ func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wid
   return %d#0, %d#1 : !wide, !wide
 }
 
-// Of 96, the second warpgroup has 32, and 32 columns of zeros, which are added to a buffer of 128 and not read.
+// Of 112, the second warpgroup has 48, and 16 columns of zeros, which are added to a buffer of 128 and not read.
 // CHECK-LABEL: func @fewer_columns
-// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x128x96xf32, #hopper.fragment_order<m = 3, n = 4>>
-// CHECK: attn.accumulate add {{.*}} : vector<96x96xf32>, memref<2x4x?x128x96xf32,
+// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x128x80xf32, #hopper.fragment_order<m = 3, n = 4>>
+// CHECK: attn.accumulate add {{.*}} : vector<80x112xf32>, memref<2x4x?x128x80xf32,
 // KERNEL: gpu.func @fewer_columns_behind0
-// KERNEL-COUNT-8: vector.transfer_read {{.*}} memref<2x4x?x12288xf32>, vector<4xf32>
+// KERNEL-COUNT-8: vector.transfer_read {{.*}} memref<2x4x?x10240xf32>, vector<4xf32>
 // KERNEL: gpu.func @fewer_columns(
-// KERNEL: hopper.own_columns %{{.*}} : <128x96xbf16> -> <128x64xbf16>
-// KERNEL: hopper.reduce_add {{.*}} {{.*}} memref<2x4x?x2x6144xf32>
-!odd = tensor<2x4x?x96xbf16>
+// KERNEL: hopper.own_columns %{{.*}} : <128x112xbf16> -> <128x64xbf16>
+// KERNEL: hopper.reduce_add {{.*}} {{.*}} memref<2x4x?x2x5120xf32>
+!odd = tensor<2x4x?x112xbf16>
 func.func @fewer_columns(%q: !odd, %k: !odd, %v: !odd, %o: !odd, %l: !l, %do: !odd, %dq: !odd, %dk: !odd) -> (!odd, !odd) {
   %d:2 = attn.attention_grad wrt(q, k)
     ins(%q, %k, %v, %o, %l, %do : !odd, !odd, !odd, !odd, !l, !odd)

@@ -70,6 +70,46 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A second chunk may start with column 48.
+
+  // CHECK: llvm.func @chunks(
+  // CHECK: scf.for
+  // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %c48_i32 : i32
+  // CHECK: arith.cmpi slt, %[[AT]], %c72_i32 : i32
+  gpu.func @chunks(%from: !hopper.map<64x72xbf16, strided> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 2, 1, 3>},
+                   %n: i32 {hopper.operand = 1 : i64}, %x: index {hopper.operand = 2 : i64, hopper.dim = 0 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 208, strided>} {
+    %ch = hopper.create_channel : !hopper.channel<1x64x72xbf16, chunks of 48>
+    hopper.warp_specialize partition @load {
+      hopper.put %ch[%n], %from[%x, %x, %x] : !hopper.channel<1x64x72xbf16, chunks of 48>, !hopper.map<64x72xbf16, strided>
+    } partition @compute registers(208) {
+      %t = hopper.get %ch[%n] : !hopper.channel<1x64x72xbf16, chunks of 48> -> !hopper.tile<64x72xbf16, chunks of 48>
+      hopper.release %ch[%n] : !hopper.channel<1x64x72xbf16, chunks of 48>
+    }
+    gpu.return
+  }
+
+  // CHECK: llvm.func @boxes(
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%c0_i32,
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%c48_i32,
+  gpu.func @boxes(%map: !hopper.map<64x96xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, -1, 1, 2>},
+                  %n: i32 {hopper.operand = 1 : i64}, %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
+    %ch = hopper.create_channel : !hopper.channel<1x64x96xbf16, chunks of 48>
+    hopper.warp_specialize partition @load threads(1) {
+      hopper.put %ch[%n], %map[%x, %x, %x] : !hopper.channel<1x64x96xbf16, chunks of 48>, !hopper.map<64x96xbf16>
+    } partition @compute registers(240) {
+      %t = hopper.get %ch[%n] : !hopper.channel<1x64x96xbf16, chunks of 48> -> !hopper.tile<64x96xbf16, chunks of 48>
+      %wg = hopper.warpgroup_id
+      // CHECK: arith.muli %{{.*}}, %c8192_i32
+      %own = hopper.columns %t[%wg] : !hopper.tile<64x96xbf16, chunks of 48> -> !hopper.tile<64x48xbf16, chunks of 48>
+      %v = hopper.load_fragment %t : !hopper.tile<64x96xbf16, chunks of 48> -> vector<96x64xbf16>
+      %o = hopper.load_fragment %own : !hopper.tile<64x48xbf16, chunks of 48> -> vector<48x64xbf16>
+      hopper.release %ch[%n] : !hopper.channel<1x64x96xbf16, chunks of 48>
+    }
+    gpu.return
+  }
+
   // Boxes of the hardware are 64 columns each, from the first one on; stores
   // are waited for where the program says so.
 

@@ -64,6 +64,15 @@
 // CHECK-NOT: wgmma.mma_async
 // CHECK: llvm.return
 
+// Of chunks of 48 columns the fourth step is in the second one.
+// CHECK: llvm.func @narrow
+// CHECK: %[[K2:.*]] = arith.addi %{{.*}}, %c4_i64
+// CHECK: %[[K3:.*]] = arith.addi %{{.*}}, %c128_i64
+// CHECK: llvm.inline_asm
+// CHECK-COUNT-6: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK-SAME: wgmma.commit_group.sync.aligned; }", {{.*}} %[[K2]], %{{.*}}, %[[K3]], %
+// CHECK: llvm.return
+
 // Of more than eight steps the offsets are added in the text.
 // CHECK: llvm.func @long
 // CHECK: "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, 0, 0; wgmma.fence.sync.aligned; add.s64 b, $8, 0; add.s64 a, $9, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0,$1,$2,$3,$4,$5,$6,$7}, a, b, p, 1, 1, 0, 0; setp.eq.b32 p, 0, 0; add.s64 b, $8, 2; add.s64 a, $9, 2; wgmma.mma_async
@@ -109,6 +118,21 @@ gpu.module @wide {
       %rows = hopper.rows %q[%wg] : !hopper.tile<128x80xf16> -> !hopper.tile<64x80xf16, of 128>
       %k = hopper.get %ks[%n] : !hopper.channel<1x16x80xf16> -> !hopper.tile<16x80xf16>
       %s = hopper.mma %rows, %k : !hopper.tile<64x80xf16, of 128>, !hopper.tile<16x80xf16> -> !hopper.pending<vector<16x64xf32>>
+      %v = hopper.wait %s in_flight 0 : !hopper.pending<vector<16x64xf32>>
+    }
+    gpu.return
+  }
+}
+
+gpu.module @chunks_of_48 {
+  gpu.func @narrow(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
+    %qs = hopper.create_channel : !hopper.channel<1x64x96xf16>
+    %ks = hopper.create_channel : !hopper.channel<1x16x96xf16, chunks of 48>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %q = hopper.get %qs[%n] : !hopper.channel<1x64x96xf16> -> !hopper.tile<64x96xf16>
+      %k = hopper.get %ks[%n] : !hopper.channel<1x16x96xf16, chunks of 48> -> !hopper.tile<16x96xf16, chunks of 48>
+      %s = hopper.mma %q, %k : !hopper.tile<64x96xf16>, !hopper.tile<16x96xf16, chunks of 48> -> !hopper.pending<vector<16x64xf32>>
       %v = hopper.wait %s in_flight 0 : !hopper.pending<vector<16x64xf32>>
     }
     gpu.return

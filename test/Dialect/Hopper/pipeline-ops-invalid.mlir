@@ -174,6 +174,46 @@ func.func @own_columns(%tile: !hopper.tile<64x96xbf16>) {
 
 // -----
 
+func.func @own_columns_of_chunks(%tile: !hopper.tile<64x96xbf16, chunks of 48>) {
+  // expected-error @+1 {{expects 48 columns of the source, but got '!hopper.tile<64x64xbf16>'}}
+  %x = hopper.own_columns %tile : !hopper.tile<64x96xbf16, chunks of 48> -> !hopper.tile<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @own_rows_of_chunks(%tile: !hopper.tile<128x96xbf16, chunks of 48>) {
+  // expected-error @+1 {{expects 64 rows of the source, but got '!hopper.tile<64x96xbf16, of 128>'}}
+  %x = hopper.own_rows %tile : !hopper.tile<128x96xbf16, chunks of 48> -> !hopper.tile<64x96xbf16, of 128>
+  return
+}
+
+// -----
+
+func.func @dot_chunks(%p: !hopper.tile<64x64xbf16>, %k: !hopper.tile<64x96xbf16, chunks of 48>) {
+  // expected-error @+1 {{expects the columns of a transposed tile to be in one chunk, or in chunks of 64, but got '!hopper.tile<64x96xbf16, chunks of 48>'}}
+  %x = hopper.dot %p, %k rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x96xbf16, chunks of 48> -> vector<96x64xf32>
+  return
+}
+
+// -----
+
+func.func @dot_chunks_of_lhs(%p: !hopper.tile<64x64xbf16, chunks of 32>, %k: !hopper.tile<64x64xbf16>) {
+  // expected-error @+1 {{expects the columns of a transposed tile to be in one chunk, or in chunks of 64, but got '!hopper.tile<64x64xbf16, chunks of 32>'}}
+  %x = hopper.dot %p, %k lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16, chunks of 32>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @published_chunks(%v: vector<64x64xbf16>) {
+  // expected-error @+1 {{expects a tile with blocks of 'vector<64x64xbf16>', but got '!hopper.tile<64x64xbf16, chunks of 32>'}}
+  %x = hopper.publish %v stages 1 : vector<64x64xbf16> -> !hopper.tile<64x64xbf16, chunks of 32>
+  return
+}
+
+// -----
+
 func.func @published_across(%v: vector<64x64xbf16>) {
   // expected-error @+1 {{expects a tile with blocks of 'vector<64x64xbf16>', but got '!hopper.tile<96x128xbf16>'}}
   %x = hopper.publish %v transposed stages 1 : vector<64x64xbf16> -> !hopper.tile<96x128xbf16>

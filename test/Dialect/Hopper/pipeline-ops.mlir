@@ -140,6 +140,11 @@ gpu.module @m {
     %own = hopper.own_columns %across : !hopper.tile<64x128xbf16> -> !hopper.tile<64x64xbf16>
     // CHECK: hopper.dot %{{.*}}, %{{.*}} lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, <64x64xbf16> -> vector<64x64xf32>
     %dot = hopper.dot %own, %own lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+    // CHECK: hopper.own_columns %{{.*}} : <64x96xbf16, chunks of 48> -> <64x48xbf16, chunks of 48>
+    %keys = hopper.create_tile : !hopper.tile<64x96xbf16, chunks of 48>
+    %part = hopper.own_columns %keys : !hopper.tile<64x96xbf16, chunks of 48> -> !hopper.tile<64x48xbf16, chunks of 48>
+    // CHECK: hopper.dot %{{.*}}, %{{.*}} lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, <64x48xbf16, chunks of 48> -> vector<48x64xf32>
+    %dots = hopper.dot %own, %part lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x48xbf16, chunks of 48> -> vector<48x64xf32>
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // CHECK: hopper.next_use %{{.*}} : !hopper.channel<2x64x64xbf16>
     %n = hopper.next_use %ch : !hopper.channel<2x64x64xbf16>

@@ -138,3 +138,18 @@ func.func private @f(memref<80x80xf32, #hopper.fragment_order<m = 1, n = 0>>)
 
 // expected-error@+1 {{expects the last dimensions, 0 and 1, to be multiples of 64 and 8, but got ?x8x8}}
 func.func private @f(memref<?x8x8xf32, #hopper.fragment_order<m = 0, n = 1>>)
+
+// -----
+
+// expected-error@+1 {{expects chunks of a multiple of 16 columns of 16 bits, up to 64, but got 40 of 'bf16'}}
+func.func private @f(!hopper.tile<64x96xbf16, chunks of 40>)
+
+// -----
+
+// expected-error@+1 {{expects chunks of a multiple of 16 columns of 16 bits, up to 64, but got 16 of 'f32'}}
+func.func private @f(!hopper.tile<64x96xf32, chunks of 16>)
+
+// -----
+
+// expected-error@+1 {{expects chunks of a multiple of 16 columns of 16 bits, up to 64, but got 80 of 'f16'}}
+func.func private @f(!hopper.channel<1x64x96xf16, chunks of 80>)

@@ -15,3 +15,7 @@ func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.work_queu
 
 // CHECK: func.func private @order(memref<?x80x128xf32, #hopper.fragment_order<m = 2, n = 1>>, memref<64x8xf32, #hopper.fragment_order<m = 0, n = 1>>)
 func.func private @order(memref<?x80x128xf32, #hopper.fragment_order<m = 2, n = 1>>, memref<64x8xf32, #hopper.fragment_order<m = 0, n = 1>>)
+
+// Chunks of 64 columns do not say so.
+// CHECK: func.func private @chunks(!hopper.tile<64x96xbf16, of 128, chunks of 48>, !hopper.tile<64x96xbf16>, !hopper.channel<1x128x96xf16, chunks of 48>, !hopper.channel<1x128x96xf16, payload, chunks of 16>)
+func.func private @chunks(!hopper.tile<64x96xbf16, of 128, chunks of 48>, !hopper.tile<64x96xbf16, chunks of 64>, !hopper.channel<1x128x96xf16, chunks of 48>, !hopper.channel<1x128x96xf16, payload, chunks of 16>)

@@ -22,6 +22,8 @@ struct TileAccess {
   SmallVector<OpFoldResult, 4> position;
   int64_t columns = 0;
   Type elementType;
+  /// Where replicas share out the columns, how many each has; 0 otherwise.
+  int64_t ownColumns = 0;
   /// How many heads are one of which these are rows, at the tile level; null
   /// for one. The position is that among packed heads.
   PackedCountOp packing;

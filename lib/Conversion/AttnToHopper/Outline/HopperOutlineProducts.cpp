@@ -10,7 +10,8 @@
 // the work tile, those of all replicas.
 //
 // The operands of the second kind are tiles: what a replica has computed of its
-// rows goes to all of them. Each then computes 64 of the m.
+// rows goes to all of them. Each then computes 64 of the m; or where there are
+// but 64, a part of the n.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,7 @@ OperandUses mlir::attn::getOperandUses(Value value) {
       uses.isValue |= extended.isValue;
       llvm::append_range(uses.products, extended.products);
       uses.isOwn |= extended.isOwn;
-      uses.isAcross |= extended.isAcross;
+      uses.across = extended.across ? extended.across : uses.across;
       continue;
     }
     auto product = dyn_cast<vector::ContractionOp>(use.getOwner());
@@ -62,7 +63,8 @@ OperandUses mlir::attn::getOperandUses(Value value) {
     }
     AllRowsProduct all = matchAllRowsProduct(product);
     uses.isOwn |= all.own == &use;
-    uses.isAcross |= all.across == &use;
+    if (all.across == &use)
+      uses.across = product;
     if (!all.own && &use == &product.getRhsMutable())
       uses.products.push_back(product);
     else if (!all.own)
@@ -74,6 +76,13 @@ OperandUses mlir::attn::getOperandUses(Value value) {
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
+
+/// How many columns of a product over the rows of the work tile each replica
+/// computes; 0 where it computes all, of its own rows.
+int64_t Outliner::getSharedOutColumns(VectorType result) {
+  return schedule.getSharedOutColumns(result.getDimSize(1),
+                                      result.getDimSize(0));
+}
 
 /// The product of two tiles over the rows of the work tile.
 FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
@@ -90,6 +99,25 @@ FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
   if (!own || !across || !matchPattern(product.getAcc(), m_AnyZeroFloat()))
     return product.emitError("expects the product over rows of the work tile "
                              "to be one of tiles, from zero, on a GPU");
+  auto getOwnColumns = [&](Value tile, int64_t columns) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    auto own = hopper::TileType::get(
+        builder.getContext(), type.getRows(), columns, type.getElementType(),
+        type.getParentRows(), type.getChunkColumns());
+    return hopper::OwnColumnsOp::create(builder, loc, own, tile);
+  };
+  // Rows of a tile of the work tile are columns of the result.
+  if (int64_t columns = getSharedOutColumns(type)) {
+    if (!isTransposed)
+      return product.emitError("expects the product over rows of the work tile "
+                               "to have columns of one that is loaded, where "
+                               "warpgroups share them out, on a GPU");
+    return hopper::DotOp::create(builder, loc, getVectorType(columns), own,
+                                 getOwnColumns(across, columns),
+                                 /*acc=*/Value(), isTransposed,
+                                 /*lhs_transposed=*/true)
+        .getResult();
+  }
   // The last warpgroup may have fewer, and zeros behind them.
   if (llvm::alignTo(type.getDimSize(1), hopper::kWarpgroupRows) !=
       static_cast<uint64_t>(schedule.getTileM()))
@@ -97,15 +125,9 @@ FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
            << schedule.getTileM() << " columns of the product over rows of the "
            << "work tile, 64 for each warpgroup, but got "
            << type.getDimSize(1);
-  auto tile = cast<hopper::TileType>(own.getType());
-  Value columns = hopper::OwnColumnsOp::create(
-      builder, loc,
-      hopper::TileType::get(builder.getContext(), tile.getRows(),
-                            hopper::kWarpgroupRows, tile.getElementType(),
-                            tile.getParentRows()),
-      own);
   return hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
-                               columns, across, /*acc=*/Value(), isTransposed,
+                               getOwnColumns(own, hopper::kWarpgroupRows),
+                               across, /*acc=*/Value(), isTransposed,
                                /*lhs_transposed=*/true)
       .getResult();
 }

@@ -137,7 +137,7 @@ Value Outliner::findReadTile(const TileAccess &result,
     return type.getColumns() == result.columns &&
            type.getElementType() == result.elementType &&
            !llvm::is_contained(staging.used, tile) && !uses.isOwn &&
-           !uses.isAcross && llvm::all_of(value.getUsers(), isRead);
+           !uses.across && llvm::all_of(value.getUsers(), isRead);
   };
   if (fits(queries, queryTile))
     return queryTile;

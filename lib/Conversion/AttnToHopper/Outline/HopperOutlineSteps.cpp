@@ -13,6 +13,14 @@ hopper::StepOp Outliner::createStep(StringRef name, StringRef partition,
   return step;
 }
 
+hopper::TileType Outliner::getTileType(const TileAccess &access, int64_t rows) {
+  int64_t chunk = access.ownColumns
+                      ? access.ownColumns
+                      : hopper::getChunkColumns(access.elementType);
+  return hopper::TileType::get(builder.getContext(), rows, access.columns,
+                               access.elementType, rows, chunk);
+}
+
 FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
                                     int64_t stages) {
   FailureOr<SmallVector<Value>> position = emitPosition(access);
@@ -38,8 +46,7 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
       return failure();
     inList = std::move(*indices);
   }
-  auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
-                                    access.elementType, rows);
+  hopper::TileType type = getTileType(access, rows);
   return hopper::LoadOp::create(builder, loc, type,
                                 arguments->getMap(access, rows), (*position)[0],
                                 (*position)[1], (*position)[2], column, list,
@@ -70,9 +77,8 @@ FailureOr<Value> Outliner::emitVector(Value source, ValueRange indices,
 FailureOr<Value> Outliner::emitLoadStep(StringRef name,
                                         const TileAccess &access, int64_t rows,
                                         int64_t stages) {
-  auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
-                                    access.elementType, rows);
-  hopper::StepOp step = createStep(name, kLoadPartition, type);
+  hopper::StepOp step =
+      createStep(name, kLoadPartition, getTileType(access, rows));
   FailureOr<Value> tile = emitLoad(access, rows, stages);
   if (failed(tile))
     return failure();
@@ -88,7 +94,7 @@ Value Outliner::emitOwnRows(Value tile) {
       builder, loc,
       hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
                             type.getColumns(), type.getElementType(),
-                            type.getRows()),
+                            type.getRows(), type.getChunkColumns()),
       tile);
 }
 
@@ -108,6 +114,10 @@ LogicalResult Outliner::emitQueries() {
           ? getQueryStages(getTarget(function), schedule, query.columns,
                            getResultColumns(), getCaptureTypes())
           : 1;
+  OperandUses uses = getOperandUses(queries);
+  if (uses.across)
+    query.ownColumns =
+        getSharedOutColumns(cast<VectorType>(uses.across.getResultType()));
   FailureOr<Value> tile =
       emitLoadStep("load_q", query, schedule.getTileM(), stages);
   if (failed(tile))
@@ -131,8 +141,7 @@ LogicalResult Outliner::emitQueries() {
   };
   if (negate && failed(emitRowsStep("negate_q", {}, negateRows)))
     return failure();
-  OperandUses uses = getOperandUses(queries);
-  if (!schedule.getQInRegisters() || uses.isOwn || uses.isAcross)
+  if (!schedule.getQInRegisters() || uses.isOwn || uses.across)
     tiles[queries] = queryTile;
   if (!schedule.getQInRegisters())
     return success();
@@ -397,7 +406,7 @@ LogicalResult Outliner::emitOutputs(StepOp step, StringRef partition,
     if (affine && output == affine.getProduct())
       value = addBias(*value);
     OperandUses uses = getOperandUses(output);
-    bool isOperand = !uses.products.empty() || uses.isOwn || uses.isAcross;
+    bool isOperand = !uses.products.empty() || uses.isOwn || uses.across;
     // Rounded numbers go to other partitions as they are.
     auto type = dyn_cast<VectorType>(value->getType());
     bool isElsewhere = type && isUsedElsewhere(output, partition) &&
@@ -416,7 +425,7 @@ LogicalResult Outliner::emitOutputs(StepOp step, StringRef partition,
     if (uses.isOwn || isElsewhere)
       add(Output::Tile, output,
           publish(rounded, /*isTransposed=*/false, stages));
-    if (uses.isAcross)
+    if (uses.across)
       add(Output::Across, output,
           publish(rounded, /*isTransposed=*/true, stages));
   }

@@ -11,37 +11,54 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Whether the last dimension of a vector is one that replicas share out, and
-/// not the rows of the work tile.
-static bool isSharedOut(Value value) {
-  if (auto product = value.getDefiningOp<vector::ContractionOp>())
-    return matchAllRowsProduct(product).own;
+/// The dimension of a vector that replicas share out; nothing for one with rows
+/// of the work tile.
+std::optional<unsigned> Outliner::getSharedOutDim(Value value) {
+  if (auto product = value.getDefiningOp<vector::ContractionOp>()) {
+    if (!matchAllRowsProduct(product).own)
+      return std::nullopt;
+    return getSharedOutColumns(cast<VectorType>(product.getResultType())) ? 0
+                                                                          : 1;
+  }
   if (value.getDefiningOp<StepOp>())
-    return isSharedOut(StepOp::getSource(value));
+    return getSharedOutDim(StepOp::getSource(value));
   Operation *op = value.getDefiningOp();
-  return op && OpTrait::hasElementwiseMappableTraits(op) &&
-         llvm::any_of(op->getOperands(), isSharedOut);
+  if (op && OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (std::optional<unsigned> dim = getSharedOutDim(operand))
+        return dim;
+  return std::nullopt;
 }
 
-/// The number of the part of a buffer in the order of fragments that a tile of
-/// the first warpgroup is, of `count` parts for each warpgroup; nothing unless
-/// it is one.
-static std::optional<int64_t> getPart(AccumulateOp op,
-                                      hopper::FragmentOrderAttr order,
-                                      ArrayRef<int64_t> dims) {
+/// The part of a buffer in the order of fragments that a tile of the first
+/// warpgroup is; nothing unless it is one.
+std::optional<Outliner::FragmentPart>
+Outliner::getPart(AccumulateOp op, hopper::FragmentOrderAttr order,
+                  ArrayRef<int64_t> dims) {
   auto tile = cast<VectorType>(op.getVector().getType());
   auto into = cast<MemRefType>(op.getInto().getType());
   std::optional<int64_t> n = getConstantIntValue(op.getIndices()[dims[0]]),
                          m = getConstantIntValue(op.getIndices()[dims[1]]);
-  int64_t size = tile.getDimSize(0);
+  std::optional<unsigned> sharedOut = getSharedOutDim(op.getVector());
   if (dims[0] != order.getN() || dims[1] != order.getM() || m != 0 || !n ||
-      *n % size != 0 || into.getDimSize(dims[0]) % size != 0 ||
+      !sharedOut ||
       into.getDimSize(dims[1]) !=
           static_cast<int64_t>(
-              llvm::alignTo(tile.getDimSize(1), hopper::kWarpgroupRows)) ||
-      !isSharedOut(op.getVector()))
+              llvm::alignTo(tile.getDimSize(1), hopper::kWarpgroupRows)))
     return std::nullopt;
-  return *n / size;
+  FragmentPart part = {.columns = tile.getDimSize(0)};
+  int64_t columns = into.getDimSize(dims[0]);
+  if (*sharedOut == 0) {
+    part.columns = getSharedOutColumns(tile);
+    if (*n != 0 || columns != part.columns * getNumReplicas())
+      return std::nullopt;
+    return part;
+  }
+  if (*n % part.columns != 0 || columns % part.columns != 0)
+    return std::nullopt;
+  part.number = *n / part.columns;
+  part.count = columns / part.columns;
+  return part;
 }
 
 FailureOr<Outliner::AddingTurn> Outliner::emitTurn(AccumulateOp op) {
@@ -75,10 +92,9 @@ FailureOr<Outliner::AddingTurn> Outliner::emitTurn(AccumulateOp op) {
   return turn;
 }
 
-/// Where the last worker writes sums, of which warpgroups may share out the
-/// second dimension.
-FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op,
-                                                           bool isShared) {
+/// Where the last worker writes sums, of which warpgroups may share out a
+/// dimension.
+FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op) {
   RoundedSums sums;
   std::optional<unsigned> argument = values->getArgument(op.getOut());
   if (!argument)
@@ -95,21 +111,23 @@ FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op,
     return failure();
   sums.indices = std::move(*indices);
   auto tile = cast<VectorType>(op.getVector().getType());
-  for (int64_t number : {0, 1}) {
+  std::optional<unsigned> sharedOut = getSharedOutDim(op.getVector());
+  int64_t own[] = {sharedOut == 0 ? getSharedOutColumns(tile)
+                                  : tile.getDimSize(0),
+                   hopper::kWarpgroupRows};
+  for (unsigned number : {0, 1}) {
     int64_t dim =
         cast<AffineDimExpr>(op.getOutMap()->getResult(number)).getPosition();
     sums.dims[number] = builder.getI64IntegerAttr(dim);
     std::optional<int64_t> start = getConstantIntValue(op.getOutIndices()[dim]);
-    int64_t size = tile.getDimSize(number);
-    if (number == 1)
-      size = llvm::alignTo(size, hopper::kWarpgroupRows);
+    int64_t size = llvm::alignTo(tile.getDimSize(number), own[number]);
     if (!start || type.isDynamicDim(dim) ||
         *start + size > type.getDimSize(dim))
       sums.ends[number] = values->getExtent(*argument, dim);
-    if (number == 1 && isShared) {
+    if (number == sharedOut) {
       Value first = arith::MulIOp::create(
           builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
-          arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows));
+          arith::ConstantIndexOp::create(builder, loc, own[number]));
       sums.indices[dim] =
           arith::AddIOp::create(builder, loc, sums.indices[dim], first);
     }
@@ -146,33 +164,34 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
     return failure();
   RoundedSums rounded;
   if (op.getOut()) {
-    FailureOr<RoundedSums> sums =
-        emitRoundedSums(op, isSharedOut(op.getVector()));
+    FailureOr<RoundedSums> sums = emitRoundedSums(op);
     if (failed(sums))
       return failure();
     rounded = std::move(*sums);
   }
   auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout());
-  std::optional<int64_t> part = order ? getPart(op, order, dims) : std::nullopt;
+  std::optional<FragmentPart> part;
+  if (order)
+    part = getPart(op, order, dims);
   if (!part)
     return op.emitError("expects a tile whose dimensions are n and m of the "
                         "order of fragments of ")
            << into
            << ", with all of m, which warpgroups share out, from a multiple "
-              "of its size in n";
+              "of its size in n, or with all of both, of which they share out "
+              "n";
   int64_t n = dims[0], m = dims[1];
-  int64_t size = type.getDimSize(0) * hopper::kWarpgroupRows;
-  int64_t parts = into.getDimSize(n) / type.getDimSize(0);
+  int64_t size = part->columns * hopper::kWarpgroupRows;
   SmallVector<int64_t> shape(into.getShape().drop_back(2));
   shape.push_back(into.getDimSize(m) * into.getDimSize(n) / size);
   shape.push_back(size);
   indices.truncate(into.getRank() - 2);
   Value before = arith::MulIOp::create(
       builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
-      arith::ConstantIndexOp::create(builder, loc, parts));
+      arith::ConstantIndexOp::create(builder, loc, part->count));
   indices.push_back(arith::AddIOp::create(
       builder, loc, before,
-      arith::ConstantIndexOp::create(builder, loc, *part)));
+      arith::ConstantIndexOp::create(builder, loc, part->number)));
   auto buffer = MemRefType::get(shape, into.getElementType());
   hopper::ReduceAddOp::create(
       builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,

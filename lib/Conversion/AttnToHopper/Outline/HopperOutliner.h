@@ -62,9 +62,9 @@ struct OutlinedVector {
   MaskTileOp mask;
 };
 
-/// The operands of a product over the rows of the work tile: that of which each
-/// replica has 64 columns of the result, and the other one. Null for another
-/// product.
+/// The operands of a product over the rows of the work tile: that whose 64 rows
+/// are those of the result that a replica has, and the other one. Null for
+/// another product.
 struct AllRowsProduct {
   OpOperand *own = nullptr, *across = nullptr;
 };
@@ -75,9 +75,10 @@ struct OperandUses {
   /// By what computes with it.
   bool isValue = false;
   /// In products: as rows of the work tile, and in those over all rows as one
-  /// of the operands, or as the other.
+  /// of the operands, or as the other, of which one is named.
   SmallVector<vector::ContractionOp, 2> products;
-  bool isOwn = false, isAcross = false;
+  bool isOwn = false;
+  vector::ContractionOp across;
 };
 OperandUses getOperandUses(Value value);
 
@@ -156,6 +157,8 @@ private:
   LogicalResult emitStep(StepOp step);
   LogicalResult emitLoadStep(StepOp step);
   FailureOr<Value> emitProduct(vector::ContractionOp product);
+  int64_t getSharedOutColumns(VectorType result);
+  std::optional<unsigned> getSharedOutDim(Value value);
   FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
                                       AllRowsProduct operandsOf);
   /// After whom a tile is added, as whom, and where that is written; null for
@@ -173,7 +176,15 @@ private:
     IntegerAttr dims[2];
     Value ends[2];
   };
-  FailureOr<RoundedSums> emitRoundedSums(AccumulateOp op, bool isShared);
+  FailureOr<RoundedSums> emitRoundedSums(AccumulateOp op);
+  /// Of a buffer in the order of fragments, with so many parts of so many
+  /// columns for each warpgroup, the number of one.
+  struct FragmentPart {
+    int64_t number = 0, count = 1, columns = 0;
+  };
+  std::optional<FragmentPart> getPart(AccumulateOp op,
+                                      hopper::FragmentOrderAttr order,
+                                      ArrayRef<int64_t> dims);
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult emitSumDiagonals(SumDiagonalsOp op);
   FailureOr<Value> emitAddRows(AddRowsOp op);
@@ -215,6 +226,7 @@ private:
   void declareSplits();
   void takePart(Value &lower, Value &upper);
   LogicalResult emitSplitResults();
+  hopper::TileType getTileType(const TileAccess &access, int64_t rows);
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
                             int64_t stages);
   FailureOr<Value> emitVector(Value source, ValueRange indices, VectorType type,
@@ -237,6 +249,9 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&kernel.getBody().front());
     return Op::create(builder, loc, type);
+  }
+  int64_t getNumReplicas() const {
+    return schedule.getTileM() / hopper::kWarpgroupRows;
   }
   VectorType getVectorType(int64_t rows) {
     return VectorType::get({rows, hopper::kWarpgroupRows},

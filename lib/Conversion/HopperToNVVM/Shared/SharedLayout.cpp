@@ -13,8 +13,7 @@ using namespace mlir::attn;
 template <typename TypeT> static int64_t getTileBytes(TypeT type) {
   if (type.isVector())
     return type.getRows() * kVectorBytes;
-  return llvm::divideCeil(type.getColumns(),
-                          hopper::getChunkColumns(type.getElementType())) *
+  return llvm::divideCeil(type.getColumns(), type.getChunkColumns()) *
          type.getRows() * kRowBytes;
 }
 

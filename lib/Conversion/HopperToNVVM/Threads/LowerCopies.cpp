@@ -37,7 +37,7 @@ static void emitTensorCopy(ThreadBuilder &b, hopper::PutOp op,
   int64_t chunkBytes = type.getRows() * kRowBytes;
   Elements view = getStageTile(b, tile, stage);
   for (int64_t chunk = 0; chunk * chunkBytes < tile.bytes; ++chunk) {
-    int64_t column = chunk * hopper::getChunkColumns(type.getElementType());
+    int64_t column = chunk * type.getChunkColumns();
     SmallVector<Value> at = {firstColumn ? b.addOffset(firstColumn, column)
                                          : b.i32(column)};
     llvm::append_range(at, coordinates);

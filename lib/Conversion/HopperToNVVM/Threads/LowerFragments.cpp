@@ -18,8 +18,6 @@ static constexpr int64_t kColumns = 16;
 /// Registers of 16-bit floats that hold 4 columns each.
 static constexpr int64_t kRegisterColumns = 4;
 static constexpr int64_t kSegmentsInRow = kRowBytes / kSegmentBytes;
-/// Loads of so many columns each from one chunk.
-static constexpr int64_t kLoadsInChunk = hopper::kChunkColumns / kColumns;
 
 //===----------------------------------------------------------------------===//
 // Shared memory
@@ -336,12 +334,12 @@ static Elements lowerLoadFragment(hopper::LoadFragmentOp op,
       b.add(getSharedAddress(b, getTile(in.getTile())), b.mul(rows, kRowBytes));
   Elements list;
   int64_t numSteps = llvm::divideCeil(type.getColumns(), kColumns);
+  int64_t numInChunk = type.getChunkColumns() / kColumns;
   for (int64_t step = 0; step < numSteps; ++step) {
-    Value segment =
-        b.xorI(b.addOffset(half, step % kLoadsInChunk * 2), swizzle);
+    Value segment = b.xorI(b.addOffset(half, step % numInChunk * 2), swizzle);
     Value address =
-        b.add(b.addOffset(start, step / kLoadsInChunk * type.getParentRows() *
-                                     kRowBytes),
+        b.add(b.addOffset(start,
+                          step / numInChunk * type.getParentRows() * kRowBytes),
               b.shl(segment, 4));
     SmallVector<Type> types(4, b.getI32Type());
     llvm::append_range(
@@ -362,8 +360,8 @@ static void lowerNegateRows(hopper::NegateRowsOp op,
                             ThreadBuilder &b) {
   constexpr int64_t numSegments = kRowBytes / kSegmentBytes, numThreads = 4;
   hopper::TileType type = op.getTile().getType();
-  int64_t numChunks = llvm::divideCeil(
-      type.getColumns(), hopper::getChunkColumns(type.getElementType()));
+  int64_t numChunks =
+      llvm::divideCeil(type.getColumns(), type.getChunkColumns());
   Value base = getSharedPointer(b, getTile(in.getTile()));
   auto words = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
   Value signs = LLVM::ConstantOp::create(

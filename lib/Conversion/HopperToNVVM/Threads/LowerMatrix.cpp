@@ -18,7 +18,6 @@ using namespace mlir::attn;
 static constexpr int64_t kAtomBytes = 8 * kRowBytes;
 /// The reduced extent of one instruction, and the bytes of its elements.
 static constexpr int64_t kStep = 16, kStepBytes = 32;
-static constexpr int64_t kStepsInChunk = kRowBytes / kStepBytes;
 
 /// A tile as an operand in shared memory. `leadingBytes` is the distance of
 /// chunks where they lie along the other extent than the reduced one.
@@ -90,10 +89,11 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
 
   // Bytes to step `step` of an operand, whose rows or chunks lie along the
   // reduced extent.
-  auto getOffset = [](int64_t step, int64_t rows, bool isTransposed) {
+  auto getOffset = [](int64_t step, hopper::TileType type, bool isTransposed) {
+    int64_t steps = type.getChunkColumns() / kStep;
     return isTransposed ? step * kStep * kRowBytes
-                        : step / kStepsInChunk * rows * kRowBytes +
-                              step % kStepsInChunk * kStepBytes;
+                        : step / steps * type.getParentRows() * kRowBytes +
+                              step % steps * kStepBytes;
   };
   auto getList = [](int64_t first, int64_t count) {
     std::string list = "{";
@@ -139,13 +139,11 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
   };
   for (int64_t step = 0; step < numSteps; ++step) {
     std::string rhsStep =
-        addStep("b", right, rhsDescriptor,
-                getOffset(step, rhs.getParentRows(), isTransposed));
+        addStep("b", right, rhsDescriptor, getOffset(step, rhs, isTransposed));
     std::string lhsStep;
     if (lhsTile) {
-      lhsStep =
-          addStep("a", left, lhsDescriptor,
-                  getOffset(step, lhsTile.getParentRows(), isLhsTransposed));
+      lhsStep = addStep("a", left, lhsDescriptor,
+                        getOffset(step, lhsTile, isLhsTransposed));
     } else {
       lhsStep = getList(numAcc + static_cast<int64_t>(operands.size()), 4);
       for (int64_t e = 0; e < 4; ++e)

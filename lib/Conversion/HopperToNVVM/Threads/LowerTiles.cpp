@@ -33,7 +33,7 @@ static Elements lowerRows(RowsOp op, Operands<RowsOp> in, ThreadBuilder &b) {
 static Elements lowerColumns(ColumnsOp op, Operands<ColumnsOp> in,
                              ThreadBuilder &b) {
   TileType type = op.getResult().getType();
-  int64_t chunks = type.getColumns() / getChunkColumns(type.getElementType());
+  int64_t chunks = type.getColumns() / type.getChunkColumns();
   return advanceTile(b, getTile(in.getSource()), b.toInt(in.getIndex(), 32),
                      chunks * type.getParentRows() * kRowBytes);
 }

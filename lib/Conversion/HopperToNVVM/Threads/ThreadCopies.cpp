@@ -49,8 +49,9 @@ static Value getRow(ThreadBuilder &b, hopper::PutOp op,
 /// with its address in shared memory, its address in global memory, and whether
 /// that is in the tensor.
 static void forEachSegment(ThreadBuilder &b, const BufferParameter &buffer,
-                           int64_t columns, int64_t chunkBytes, Value shared,
-                           Value head, Value row, Value rowInTile,
+                           int64_t columns, int64_t chunkColumns,
+                           int64_t chunkBytes, Value shared, Value head,
+                           Value row, Value rowInTile,
                            function_ref<void(Value, Value, Value)> copy) {
   Value segment = b.andI(b.thread.id, 7);
   // A list may name negative rows.
@@ -63,15 +64,15 @@ static void forEachSegment(ThreadBuilder &b, const BufferParameter &buffer,
   Value inChunk =
       b.add(b.mul(rowInTile, kRowBytes), b.mul(swizzled, kSegmentBytes));
   Value column = b.mul(segment, kSegmentColumns);
-  for (int64_t first = 0; first < columns; first += hopper::kChunkColumns) {
+  for (int64_t first = 0; first < columns; first += chunkColumns) {
     Value at = b.addOffset(column, first);
     Value isInside = isRow;
     if (first + hopper::kChunkColumns > columns)
       isInside = b.andI(isRow, b.slt(at, columns));
-    Value to = LLVM::GEPOp::create(
-        b, shared.getType(), b.getI8Type(), shared,
-        ArrayRef<LLVM::GEPArg>{
-            b.addOffset(inChunk, first / hopper::kChunkColumns * chunkBytes)});
+    Value to =
+        LLVM::GEPOp::create(b, shared.getType(), b.getI8Type(), shared,
+                            ArrayRef<LLVM::GEPArg>{b.addOffset(
+                                inChunk, first / chunkColumns * chunkBytes)});
     Value from = LLVM::GEPOp::create(b, rowPointer.getType(), b.getI16Type(),
                                      rowPointer, ArrayRef<LLVM::GEPArg>{at});
     copy(to, from, isInside);
@@ -117,8 +118,9 @@ void mlir::attn::emitCopyIn(ThreadBuilder &b, hopper::PutOp op,
       b.setInsertionPointAfter(branch);
       LLVM::StoreOp::create(b, branch.getResult(0), to, kSegmentBytes);
     };
-    forEachSegment(b, buffer, type.getColumns(), type.getRows() * kRowBytes,
-                   sharedTile, head, getRow(b, op, in, row), row, copy);
+    forEachSegment(b, buffer, type.getColumns(), type.getChunkColumns(),
+                   type.getRows() * kRowBytes, sharedTile, head,
+                   getRow(b, op, in, row), row, copy);
   }
   emitProxyFence(b);
   emitArrive(b, full);
@@ -156,8 +158,9 @@ void mlir::attn::emitAsyncCopyIn(ThreadBuilder &b, hopper::PutOp op,
     Value rowInTile = b.addOffset(own, first);
     // The last rows may be no multiple of those at once.
     auto emitRow = [&] {
-      forEachSegment(b, buffer, type.getColumns(), type.getRows() * kRowBytes,
-                     sharedTile, head, row, rowInTile, copy);
+      forEachSegment(b, buffer, type.getColumns(), type.getChunkColumns(),
+                     type.getRows() * kRowBytes, sharedTile, head, row,
+                     rowInTile, copy);
     };
     first += kRowsAtOnce;
     if (first <= type.getRows())
@@ -193,6 +196,7 @@ void mlir::attn::emitCopyOut(ThreadBuilder &b, hopper::StoreOp op,
             getElement(b, to, number));
     });
   };
-  forEachSegment(b, buffer, type.getColumns(), type.getParentRows() * kRowBytes,
-                 sharedTile, head, b.add(firstRow, row), row, copy);
+  forEachSegment(b, buffer, type.getColumns(), type.getChunkColumns(),
+                 type.getParentRows() * kRowBytes, sharedTile, head,
+                 b.add(firstRow, row), row, copy);
 }

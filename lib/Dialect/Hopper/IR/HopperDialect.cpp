@@ -96,6 +96,21 @@ Value hopper::ScheduleAttr::emitPlaceInTurns(ScalarBuilder &b, Value tile,
 
 bool hopper::ScheduleAttr::roundsLastSums() const { return getWriteDq(); }
 
+/// Warpgroups share out columns where all have the same 64 rows, and that takes
+/// fewer columns than 64 for each, in as much memory.
+int64_t hopper::ScheduleAttr::getSharedOutColumns(int64_t rows,
+                                                  int64_t columns) const {
+  constexpr int64_t step = 16;
+  int64_t parts = getTileM() / kWarpgroupRows;
+  if (rows != kWarpgroupRows || parts < 2)
+    return 0;
+  int64_t own = llvm::alignTo(llvm::divideCeil(columns, parts), step);
+  return own < kChunkColumns && llvm::divideCeil(columns, own) ==
+                                    llvm::divideCeil(columns, kChunkColumns)
+             ? own
+             : 0;
+}
+
 /// What a warpgroup adds is contiguous then, without an exchange of registers.
 MemRefLayoutAttrInterface
 hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
@@ -403,6 +418,30 @@ static LogicalResult verifyVector(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// `chunks of N`, if that comes next.
+static bool parseChunks(AsmParser &parser, int64_t &columns) {
+  return succeeded(parser.parseOptionalKeyword("chunks")) &&
+         succeeded(parser.parseKeyword("of")) &&
+         succeeded(parser.parseInteger(columns));
+}
+
+static void printChunks(AsmPrinter &printer, Type element, int64_t columns) {
+  if (columns != getChunkColumns(element))
+    printer << ", chunks of " << columns;
+}
+
+static LogicalResult verifyChunks(function_ref<InFlightDiagnostic()> emitError,
+                                  Type element, int64_t columns) {
+  constexpr int64_t step = 16;
+  int64_t most = getChunkColumns(element);
+  if (columns == most || (getElementBytes(element) == 2 && columns > 0 &&
+                          columns < most && columns % step == 0))
+    return success();
+  return emitError() << "expects chunks of a multiple of " << step
+                     << " columns of 16 bits, up to " << kChunkColumns
+                     << ", but got " << columns << " of " << element;
+}
+
 Type MapType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
@@ -438,14 +477,17 @@ Type TileType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parseShape(parser, 2, shape, element, true))
     return {};
-  int64_t parentRows = shape[0];
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("of") || parser.parseInteger(parentRows)))
-    return {};
+  int64_t parentRows = shape[0],
+          chunkColumns = hopper::getChunkColumns(element);
+  while (succeeded(parser.parseOptionalComma()))
+    if (!parseChunks(parser, chunkColumns) &&
+        (parser.parseKeyword("of") || parser.parseInteger(parentRows)))
+      return {};
   if (parser.parseGreater())
     return {};
   return parser.getChecked<TileType>(loc, parser.getContext(), shape[0],
-                                     shape[1], element, parentRows);
+                                     shape[1], element, parentRows,
+                                     chunkColumns);
 }
 
 void TileType::print(AsmPrinter &printer) const {
@@ -453,6 +495,7 @@ void TileType::print(AsmPrinter &printer) const {
   printShape(printer, getRows(), getColumns(), getElementType());
   if (getParentRows() != getRows())
     printer << ", of " << getParentRows();
+  printChunks(printer, getElementType(), getChunkColumns());
   printer << ">";
 }
 
@@ -462,37 +505,54 @@ Type ChannelType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parseShape(parser, 3, shape, element, true))
     return {};
-  bool payload = succeeded(parser.parseOptionalComma());
-  if ((payload && parser.parseKeyword("payload")) || parser.parseGreater())
+  bool payload = false;
+  int64_t chunkColumns = hopper::getChunkColumns(element);
+  while (succeeded(parser.parseOptionalComma())) {
+    if (parseChunks(parser, chunkColumns))
+      continue;
+    if (parser.parseKeyword("payload"))
+      return {};
+    payload = true;
+  }
+  if (parser.parseGreater())
     return {};
   return parser.getChecked<ChannelType>(loc, parser.getContext(), shape[0],
-                                        shape[1], shape[2], element, payload);
+                                        shape[1], shape[2], element, payload,
+                                        chunkColumns);
 }
 
 void ChannelType::print(AsmPrinter &printer) const {
   printer << "<" << getStages() << "x";
   printShape(printer, getRows(), getColumns(), getElementType());
-  printer << (getPayload() ? ", payload>" : ">");
+  if (getPayload())
+    printer << ", payload";
+  printChunks(printer, getElementType(), getChunkColumns());
+  printer << ">";
 }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t stages, int64_t rows, int64_t columns,
-                                  Type element, bool payload) {
+                                  Type element, bool payload,
+                                  int64_t chunkColumns) {
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
   if (rows % 8 != 0)
     return emitError() << "expects a multiple of 8 rows, but got " << rows;
   if (columns == 0 && payload)
     return emitError() << "expects no payload with vectors";
+  if (failed(verifyChunks(emitError, element, chunkColumns)))
+    return failure();
   return verifyVector(emitError, columns, element);
 }
 
 LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t rows, int64_t columns, Type element,
-                               int64_t parentRows) {
+                               int64_t parentRows, int64_t chunkColumns) {
   if (parentRows < 1 || parentRows % rows != 0)
     return emitError() << "expects " << rows << " rows of a multiple of "
                        << rows << ", but got " << parentRows;
+  if (failed(verifyChunks(emitError, element, chunkColumns)))
+    return failure();
   return verifyVector(emitError, columns, element);
 }
 

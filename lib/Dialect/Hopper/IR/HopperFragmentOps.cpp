@@ -47,6 +47,8 @@ LogicalResult StoreOp::verify() {
     return emitOpError("expects a tile with columns, but got ") << tile;
   if (map.getStrided() && getColumn())
     return emitOpError("expects no column of a strided map");
+  if (tile.getChunkColumns() != getChunkColumns(tile.getElementType()))
+    return emitOpError("expects chunks of 128 bytes, but got ") << tile;
   // A part of the columns at a time is in units that copies have.
   bool isPart = tile.getColumns() < vector.getDimSize(0) &&
                 tile.getColumns() % kChunkColumns == 0 && !map.getStrided();

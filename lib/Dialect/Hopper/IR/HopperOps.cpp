@@ -258,6 +258,7 @@ LogicalResult PutFragmentOp::verify() {
                                  : n == other && n % 8 == 0;
   if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
       blocked % kWarpgroupRows != 0 ||
+      channel.getChunkColumns() != getChunkColumns(channel.getElementType()) ||
       vector.getElementType() != channel.getElementType() ||
       (!channel.isVector() && getElementBytes(vector.getElementType()) != 2))
     return emitOpError("expects blocks of the channel's tiles, but got ")

@@ -488,7 +488,8 @@ LogicalResult PublishOp::verify() {
                                     across % 8 == 0 && isOfPairs;
   if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
       tile.getElementType() != vector.getElementType() ||
-      along % kWarpgroupRows != 0 || tile.getParentRows() != tile.getRows())
+      along % kWarpgroupRows != 0 || tile.getParentRows() != tile.getRows() ||
+      tile.getChunkColumns() != getChunkColumns(tile.getElementType()))
     return emitOpError("expects a tile with blocks of ")
            << vector << ", but got " << tile;
   return verifyStages(*this, getStages());
@@ -534,6 +535,7 @@ LogicalResult OwnRowsOp::verify() {
   if (result.getRows() != kWarpgroupRows ||
       result.getParentRows() != source.getRows() ||
       result.getColumns() != source.getColumns() ||
+      result.getChunkColumns() != source.getChunkColumns() ||
       result.getElementType() != source.getElementType())
     return emitOpError("expects ")
            << kWarpgroupRows << " rows of the source, but got " << result;
@@ -542,13 +544,15 @@ LogicalResult OwnRowsOp::verify() {
 
 LogicalResult OwnColumnsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
-  if (source.isVector() || result.getColumns() != kWarpgroupRows ||
+  if (source.isVector() || result.getColumns() != source.getChunkColumns() ||
       getElementBytes(source.getElementType()) != 2 ||
       result.getRows() != source.getRows() ||
+      result.getChunkColumns() != source.getChunkColumns() ||
       result.getParentRows() != source.getParentRows() ||
       result.getElementType() != source.getElementType())
     return emitOpError("expects ")
-           << kWarpgroupRows << " columns of the source, but got " << result;
+           << source.getChunkColumns() << " columns of the source, but got "
+           << result;
   return success();
 }
 

@@ -14,6 +14,7 @@ LogicalResult RowsOp::verify() {
       source.getRows() % result.getRows() != 0 ||
       result.getColumns() != source.getColumns() ||
       result.getElementType() != source.getElementType() ||
+      result.getChunkColumns() != source.getChunkColumns() ||
       result.getParentRows() != source.getRows())
     return emitOpError("expects a multiple of ")
            << least << " rows of " << source << ", but got " << result;
@@ -22,12 +23,13 @@ LogicalResult RowsOp::verify() {
 
 LogicalResult ColumnsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
-  int64_t least = getChunkColumns(source.getElementType());
+  int64_t least = source.getChunkColumns();
   if (source.isVector() || result.isVector() ||
       result.getColumns() % least != 0 ||
       llvm::alignTo(source.getColumns(), least) % result.getColumns() != 0 ||
       result.getRows() != source.getRows() ||
       result.getElementType() != source.getElementType() ||
+      result.getChunkColumns() != least ||
       result.getParentRows() != source.getParentRows())
     return emitOpError("expects a multiple of ")
            << least << " columns of " << source << ", but got " << result;
@@ -96,6 +98,16 @@ static LogicalResult verifyProduct(OpT op, ShapedType result) {
   if (rows != kWarpgroupRows)
     return op.emitOpError("expects ")
            << kWarpgroupRows << " rows of the result, but got " << rows;
+  auto isOneChunk = [](TileType type, bool isTransposed) {
+    return !isTransposed || type.getChunkColumns() == kChunkColumns ||
+           type.getColumns() <= type.getChunkColumns();
+  };
+  if (!isOneChunk(rhs, isTransposed) ||
+      (lhs && !isOneChunk(lhs, op.getLhsTransposed())))
+    return op.emitOpError("expects the columns of a transposed tile to be in "
+                          "one chunk, or in chunks of ")
+           << kChunkColumns << ", but got "
+           << (isOneChunk(rhs, isTransposed) ? lhs : rhs);
   if (element != rhs.getElementType())
     return op.emitOpError("expects operands of one element type, but got ")
            << element << " and " << rhs.getElementType();

@@ -68,9 +68,9 @@ static void addPayload(RewriterBase &rewriter, GetOp get) {
   auto type = cast<ChannelType>(channel.getType());
   if (type.getPayload())
     return;
-  channel.setType(ChannelType::get(type.getContext(), type.getStages(),
-                                   type.getRows(), type.getColumns(),
-                                   type.getElementType(), /*payload=*/true));
+  channel.setType(ChannelType::get(
+      type.getContext(), type.getStages(), type.getRows(), type.getColumns(),
+      type.getElementType(), /*payload=*/true, type.getChunkColumns()));
   for (Operation *user : llvm::make_early_inc_range(channel.getUsers())) {
     rewriter.setInsertionPoint(user);
     if (auto put = dyn_cast<PutOp>(user)) {

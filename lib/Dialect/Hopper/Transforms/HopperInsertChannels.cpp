@@ -311,7 +311,8 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
       rewriter, load->getLoc(),
       ChannelType::get(rewriter.getContext(), getStages(load), type.getRows(),
                        type.getColumns(), type.getElementType(),
-                       /*payload=*/isa<PublishBF16x3Op>(load)));
+                       /*payload=*/isa<PublishBF16x3Op>(load),
+                       type.getChunkColumns()));
   auto vector = dyn_cast<LoadVectorOp>(load);
   bool isConditional = vector && vector.getCondition();
   for (StringRef partition : partitions) {

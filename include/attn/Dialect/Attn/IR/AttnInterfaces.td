@@ -106,8 +106,13 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{Whether the last work tile that adds to sums in one order rounds them, and not a loop behind,
       where their columns are the last dimension of the result.}],
       "bool", "roundsLastSums", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{How many columns of a product over all rows of a work tile, of `rows` rows and `columns` columns,
+      each partition of a worker computes, with all of the rows; 0 where they share out the rows, or all columns in as
+      many as a partition has rows.}],
+      "int64_t", "getSharedOutColumns", (ins "int64_t":$rows, "int64_t":$columns), [{}], [{ return 0; }]>,
     InterfaceMethod<[{The layout of a buffer of this shape that work tiles add sums to, of whose dimension `m`
-      each partition of a worker has as many elements as it has rows, and all of `n`; null for rows.}],
+      each partition of a worker has as many elements as it has rows, and all of `n`, or all of `m` where they share out
+      `n`; null for rows.}],
       "::mlir::MemRefLayoutAttrInterface", "getSumLayout",
       (ins "::llvm::ArrayRef<int64_t>":$shape, "unsigned":$m, "unsigned":$n), [{}], [{ return {}; }]>
   ];

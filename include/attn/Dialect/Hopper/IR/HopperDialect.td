@@ -44,7 +44,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "hasPlacesInTurns", "emitPlaceInTurns", "roundsLastSums", "getSumLayout"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "hasPlacesInTurns", "emitPlaceInTurns", "roundsLastSums", "getSharedOutColumns", "getSumLayout"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -270,8 +270,17 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
     `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of as many columns as are 128 bytes, whose rows are swizzled. T is bf16
     or f16, of which products are, or f32, i8 or i1, an i1 being a byte.
     `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R. `!hopper.tile<R x f32>` is a vector, without columns.
+
+    `!hopper.tile<R x C x T, chunks of N>`: each chunk starts with column N of the one before, a multiple of 16, and what is behind its N columns is not
+    read. So columns that replicas share out start with a chunk where they are no multiples of 64: 96 columns of two replicas are chunks of 48. A product
+    reads the columns of a transposed tile from one such chunk.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows, "int64_t":$chunkColumns);
+  let builders = [
+    TypeBuilder<(ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows), [{
+      return $_get($_ctxt, rows, columns, elementType, parentRows, ::mlir::attn::hopper::getChunkColumns(elementType));
+    }]>
+  ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -284,14 +293,15 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
   let description = [{
     `!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4. Each tile of
     `!hopper.channel<S x R x C x T, payload>` comes with a number of 32 bits from the producer. `!hopper.channel<S x R x f32>` has S vectors of R floats, a multiple of 8.
+    `!hopper.channel<S x R x C x T, chunks of N>` has tiles with such chunks.
   }];
   let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
-      "bool":$payload);
+      "bool":$payload, "int64_t":$chunkColumns);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     TileType getTileType() const {
-      return TileType::get(getContext(), getRows(), getColumns(), getElementType(), getRows());
+      return TileType::get(getContext(), getRows(), getColumns(), getElementType(), getRows(), getChunkColumns());
     }
     bool isVector() const { return getColumns() == 0; }
   }];

@@ -328,15 +328,16 @@ def Hopper_OwnRowsOp : Hopper_Op<"own_rows", [Pure]> {
 }
 
 def Hopper_OwnColumnsOp : Hopper_Op<"own_columns", [Pure]> {
-  let summary = "the 64 columns of a tile that belong to a replica";
+  let summary = "the columns of a tile that belong to a replica";
   let description = [{
-    Columns `64 w` to `64 w + 63` for replica `w` of the partition; all of a tile of 64. Those behind the last one are as those of `hopper.columns`.
+    The columns of chunk `w` for replica `w` of the partition, `64 w` to `64 w + 63` in chunks of 64. Those behind the last one are as those of
+    `hopper.columns`.
 
     ```mlir
     %c = hopper.own_columns %k : !hopper.tile<128x128xbf16> -> !hopper.tile<128x64xbf16>
     ```
 
-    Errors: a result that is not of 64 columns of the source.
+    Errors: a result that is not of the columns of a chunk of the source.
   }];
   let arguments = (ins Hopper_TileType:$source);
   let results = (outs Hopper_TileType:$result);

@@ -116,25 +116,27 @@ SharedSums QueryLoops::allocate(bool hasSums) {
   shared.lse = allocate({numQueries}, accType);
   shared.delta = allocate({numQueries}, accType);
   if (hasSums) {
-    // Where rows are shared out to the parts of a worker, these are queries, or
-    // else the columns of a query.
-    int64_t columns = attention.getQueryKeyDim();
-    shared.areColumns = numQueries != op.getScheduleAttr().getTileM();
+    // Rows that are shared out to the parts of a worker are queries, or else
+    // the columns of a query, unless these are shared out as columns.
+    ScheduleAttrInterface schedule = op.getScheduleAttr();
+    int64_t columns = attention.getQueryKeyDim(),
+            own = schedule.getSharedOutColumns(numQueries, columns);
+    shared.areColumns = !own && numQueries != schedule.getTileM();
     SmallVector<int64_t> shape = {numQueries, columns};
+    // Each part has as many of what they share out.
+    if (own)
+      shape[1] = schedule.getTileM() / schedule.getPartitionRows() * own;
     if (shared.areColumns)
-      shape = {static_cast<int64_t>(llvm::alignTo(
-                   columns, op.getScheduleAttr().getPartitionRows())),
+      shape = {static_cast<int64_t>(
+                   llvm::alignTo(columns, schedule.getPartitionRows())),
                numQueries};
-    // Of those, which are the first dimension in a block, each part has as
-    // many.
     shared.sums = allocate(shape, accType, [&](ArrayRef<int64_t> all) {
-      return op.getScheduleAttr().getSumLayout(all, /*m=*/3, /*n=*/4);
+      return schedule.getSumLayout(all, /*m=*/3, /*n=*/4);
     });
     if (op.getNondeterministic()) {
       linalg::FillOp::create(b, loc, createFloat(b, loc, accType, 0),
                              shared.sums);
     } else {
-      ScheduleAttrInterface schedule = op.getScheduleAttr();
       int64_t parts = std::max<int64_t>(
           schedule.getTileM() / schedule.getPartitionRows(), 1);
       shared.counters = allocate({parts}, b.getI32Type());
