@@ -235,6 +235,7 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   queryKeyDim = op.getQueryKeyDim();
   valueDim = op.getValueDim();
   dim = std::max(queryKeyDim, valueDim);
+  bothDims = queryKeyDim + valueDim;
   collectCaptureTiles(score, kNumScoreArgs - 2, captures);
   collectCaptureTiles(mask, kNumMaskArgs - 2, captures);
   for (Type element : captures)

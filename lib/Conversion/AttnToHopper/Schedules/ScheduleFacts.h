@@ -11,8 +11,8 @@ namespace mlir::attn {
 /// What conditions of a table of schedules are on: numbers, and questions that
 /// are 0 or 1. docs/gpu.md has the names that the file has for them.
 struct ScheduleFacts {
-  /// Columns of queries and keys, of values, and the greater of both.
-  int64_t queryKeyDim = 0, valueDim = 0, dim = 0;
+  /// Columns of queries and keys, of values, the greater and the sum of both.
+  int64_t queryKeyDim = 0, valueDim = 0, dim = 0, bothDims = 0;
   /// Whether there is a mask or a sparsity; whether it bounds the keys of a
   /// query by the query, above, and on both sides.
   int64_t masked = 0, causal = 0, window = 0;
@@ -63,6 +63,7 @@ struct ScheduleFacts {
     visit(Name("qk_dim"), facts.queryKeyDim);
     visit(Name("v_dim"), facts.valueDim);
     visit(Name("dim"), facts.dim);
+    visit(Name("both_dims"), facts.bothDims);
     visit(Name("masked"), facts.masked);
     visit(Name("causal"), facts.causal);
     visit(Name("window"), facts.window);

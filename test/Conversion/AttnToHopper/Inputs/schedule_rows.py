@@ -187,9 +187,10 @@ SCORES = (
 
 def get_gradients():
     """Each with the names of what gradients are wanted of."""
-    for dim, (capture, score) in itertools.product((64, 72, 96, 128, 192, 256), SCORES):
-        t = f"tensor<1x2x?x{dim}xbf16>"
-        arguments = [("q", t), ("k", t), ("v", t), ("o", t)]
+    dims = [(dim, dim) for dim in (64, 72, 96, 128, 192, 256)] + [(192, 128)]
+    for (wide, narrow), (capture, score) in itertools.product(dims, SCORES):
+        t, o = (f"tensor<1x2x?x{dim}xbf16>" for dim in (wide, narrow))
+        arguments = [("q", t), ("k", t), ("v", o), ("o", o)]
         captures = ""
         if capture:
             arguments.append(("c", capture))
@@ -200,10 +201,10 @@ def get_gradients():
         if score:
             own = ", %c" if capture else ""
             score = f"score(%s, %b, %h, %i, %j{own}) {{ {score} }}"
-        head = f"""func.func @f({signature}) -> {t} {{
-  %r = attn.attention ins(%q, %k, %v : {t}, {t}, {t}) {captures} outs(%o : {t}) {score}"""
+        head = f"""func.func @f({signature}) -> {o} {{
+  %r = attn.attention ins(%q, %k, %v : {t}, {t}, {o}) {captures} outs(%o : {o}) {score}"""
         tail = f"""
-  return %r : {t}
+  return %r : {o}
 }}
 """
         text = head + tail
