@@ -98,6 +98,7 @@ void mlir::attn::buildLLVMStage(OpPassManager &pm, const AttnToCPUOptions &) {
   emulate.targetTypeStr = "f32";
   pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
   pm.addPass(createAttnCPULowerMathPass());
+  pm.addPass(createAttnCPUCallLibmPass());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));

@@ -161,6 +161,27 @@ def AttnCPULowerMathPass : Pass<"attn-cpu-lower-math"> {
   ];
 }
 
+def AttnCPUCallLibmPass : Pass<"attn-cpu-call-libm", "::mlir::ModuleOp"> {
+  let summary = "call the C library where LLVM has no intrinsic";
+  let description = [{
+    Replaces what `attn-cpu-lower-math` has left of expm1 and log1p, such as those of f64, by calls of the C library. `convert-math-to-llvm` would
+    write exp(x) - 1 and log(1 + x), which have no correct digit near 0.
+
+    Before:
+
+    ```mlir
+    %y = math.expm1 %x : f64
+    ```
+
+    After:
+
+    ```mlir
+    %y = func.call @expm1(%x) : (f64) -> f64
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect"];
+}
+
 def AttnCPUCheckAllocationsPass : Pass<"attn-cpu-check-allocations", "::mlir::ModuleOp"> {
   let summary = "end a function whose memory runs out";
   let description = [{
