@@ -95,11 +95,8 @@ static llvm::Error checkParam(const Param &param) {
                            llvm::Twine(static_cast<int32_t>(param.kind)));
 }
 
-/// Parameters by their number and bytes, and one by one.
+/// Parameters by their bytes, and one by one.
 static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
-  if (llvm::Error error =
-          checkRange("the number of parameters", params.size(), 0, kMaxParams))
-    return error;
   size_t bytes = 0;
   for (const Param &param : params) {
     if (llvm::Error error = checkParam(param))
@@ -108,7 +105,13 @@ static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
     bytes = llvm::alignTo(bytes, isMap ? alignof(TensorMap) : 8) +
             (isMap ? sizeof(TensorMap) : 8);
   }
-  return checkRange("the bytes of all parameters", bytes, 0, kMaxParamBytes);
+  if (bytes <= kMaxParamBytes)
+    return llvm::Error::success();
+  return makeArgumentError(
+      "expects parameters of at most " + llvm::Twine(kMaxParamBytes) +
+      " bytes, but got " + llvm::Twine(bytes) +
+      ": the kernel has too many tensors; let it have fewer, or ask for the "
+      "gradients of fewer at a time");
 }
 
 /// Of a table that is operand `number`.

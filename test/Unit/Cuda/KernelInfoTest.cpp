@@ -191,8 +191,13 @@ TEST(KernelInfoTest, validate) {
             "expects an extent or a stride to have 32 or 64 bits, but got 16");
   EXPECT_EQ(
       getErrorWithVariant([](Variant &v) { v.params.resize(40, v.params[0]); }),
-      "expects the bytes of all parameters to be from 0 to 4096, but got "
-      "4416");
+      "expects parameters of at most 4096 bytes, but got 4416: the kernel has "
+      "too many tensors; let it have fewer, or ask for the gradients of fewer "
+      "at a time");
+  EXPECT_EQ(getErrorWithVariant([](Variant &v) {
+              v.params.assign(kMaxParams, makeParam(ParamKind::Pointer, 0));
+            }),
+            "");
 }
 
 /// With a table of two dimensions and a kernel that fills it.

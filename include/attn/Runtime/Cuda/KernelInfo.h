@@ -23,10 +23,11 @@ namespace attn::cuda {
 
 /// What the arrays of a tensor map's descriptor hold at most.
 constexpr size_t kMaxMapRank = 5;
-/// Parameters of one kernel: their number, and their bytes with padding. The
-/// hardware's own limit on the bytes is the same on all that runs our code.
-constexpr size_t kMaxParams = 128;
+/// Parameters of one kernel: their bytes with padding, and their number, each
+/// of which has 8 bytes at least. The hardware's own limit on the bytes is the
+/// same on all that runs our code.
 constexpr size_t kMaxParamBytes = 4096;
+constexpr size_t kMaxParams = kMaxParamBytes / 8;
 
 /// Threads of a warp.
 constexpr int32_t kWarpThreads = 32;
