@@ -253,7 +253,8 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   bool hasClasses = online && !online.getTiles().empty(),
        areOfKeys = hasClasses && asksForKeys(online.getTiles());
   rowClasses = hasClasses && !areOfKeys;
-  classes = !words && !op->hasAttr(kWholeAttrName) &&
+  whole = op->hasAttr(kWholeAttrName);
+  classes = !words && !whole &&
             (op.getSparsityAttr() || areOfKeys ||
              (bounds && !bounds->areIntervals()));
   causal = bounds && boundsKeys(bounds->getRoot(), op, -1);

@@ -19,6 +19,8 @@ struct ScheduleFacts {
   /// Whether KV blocks without an allowed pair are found by their class; and
   /// whether the mask has a bit for each pair, which leaves out hardly any.
   int64_t classes = 0, words = 0;
+  /// Whether no KV block is passed over for data, as asked for.
+  int64_t whole = 0;
   /// Whether Q blocks without an allowed row are found from data.
   int64_t rowClasses = 0;
   /// Of masks that divide positions by something: whether that is no multiple
@@ -69,6 +71,7 @@ struct ScheduleFacts {
     visit(Name("window"), facts.window);
     visit(Name("classes"), facts.classes);
     visit(Name("words"), facts.words);
+    visit(Name("whole"), facts.whole);
     visit(Name("row_classes"), facts.rowClasses);
     visit(Name("small_blocks"), facts.smallBlocks);
     visit(Name("large_blocks"), facts.largeBlocks);
