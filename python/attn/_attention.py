@@ -6,6 +6,7 @@ from . import _tensors
 from ._errors import InvalidArgument
 from ._compile import compile, on_clear_cache
 from .trace import Variant, trace
+from .trace._program import number_of_scale
 
 _kernels = {}
 _lock = threading.Lock()
@@ -91,7 +92,7 @@ def attention(
     k, v        [B or 1, Hkv, Skv, D] and [B or 1, Hkv, Skv, Dv], Hkv divides Hq
     score_mod   score_mod(score, b, h, q_idx, kv_idx) -> score, or None
     mask_mod    mask_mod(b, h, q_idx, kv_idx) -> bool, or None for all pairs
-    scale       by default 1/sqrt(D)
+    scale       a finite number, by default 1/sqrt(D)
     return_lse  also returns the logarithm of the sum, [B, Hq, Sq], f32 or f64
     layout      "bhsd", or "bshd" for [B, S, H, D]
     dropout_p   how likely a probability becomes 0, after the softmax; others are
@@ -116,7 +117,7 @@ def attention(
         drawn = [_number(x, q, module) for x in (seed, offset)]
         program = program.with_dropout(dropout_p, *drawn)
     if scale is not None:
-        scale = float(scale)
+        scale = number_of_scale(scale)
     variant = variant_of(q, k, v, layout=layout, scale=scale, lse=return_lse)
     kernel = kernel_of(program, variant, **options)
     arguments = program.arguments(variant)

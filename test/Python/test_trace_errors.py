@@ -107,6 +107,15 @@ class Branches(Case):
             lambda s, b, h, q, kv: sum(range(q)),
         )
         self.check("is no index:", lambda s, b, h, q, kv: s * [1, 2, 3][h])
+        table = [numpy.ones(3)]
+        for function in (
+            lambda s, b, h, q, kv: numpy.array(s),
+            lambda s, b, h, q, kv: numpy.float32(s),
+            lambda s, b, h, q, kv: numpy.prod([s, s]),
+            lambda s, b, h, q, kv: numpy.prod([table[0][h], s]),
+        ):
+            self.check("is no array of NumPy:", function)
+            self.check("use functions of NumPy or attn.trace on it", function)
         self.check("has no hash", lambda s, b, h, q, kv: {0: 1.0}[h] * s)
         self.check("has no length", lambda s, b, h, q, kv: len(s))
         self.check("has no elements", lambda s, b, h, q, kv: s + sum(s))
@@ -254,11 +263,19 @@ class Operations(Case):
         self.check(
             "expects a cast to bool", lambda s, b, h, q, kv: s.astype("complex64")
         )
+        for dtype in numpy.uint8, numpy.complex64, "u1", "S1", "nothing":
+            self.check(
+                "expects a cast to bool", lambda s, b, h, q, kv: s.astype(dtype)
+            )
         self.check("but got str", lambda s, b, h, q, kv: s + "1")
         self.check("no integers", lambda s, b, h, q, kv: q**-2)
         self.check("expects an integer of 64 bits", lambda s, b, h, q, kv: q + 2**70)
         self.check("to 0 decimals", lambda s, b, h, q, kv: numpy.round(s, 2))
         self.check("rounding_mode", lambda s, b, h, q, kv: s.div(2, rounding_mode="up"))
+        self.check(
+            "as many choices as conditions, but got 2 and 1",
+            lambda s, b, h, q, kv: numpy.select([q > 1], [1, 2], s),
+        )
         self.check("approximate", lambda s, b, h, q, kv: s.gelu(approximate="no"))
         self.check(
             "leaky_relu takes negative_slope",
@@ -340,6 +357,17 @@ class Others(unittest.TestCase):
                 attn.InvalidArgument, f"expects a {keyword} of"
             ):
                 trace.Variant(**{keyword: value})
+
+    def test_scales(self):
+        q = numpy.zeros((1, 2, 3, 4), "f4")
+        for scale in float("nan"), -float("inf"), "a", "0.5", "runtime", 1j, [1.0]:
+            with self.assertRaisesRegex(
+                attn.InvalidArgument, "scale to be a finite number, .* but got"
+            ):
+                attn.attention(q, q, q, scale=scale)
+        for scale in float("inf"), "a":
+            with self.assertRaisesRegex(attn.InvalidArgument, "scale to be a finite"):
+                trace.Variant(scale=scale)
 
     def test_attention(self):
         q = numpy.zeros((2, 3, 4))

@@ -156,7 +156,7 @@ class Functions(Case):
                 q > kv, numpy.tanh(s), numpy.minimum(q, 3)
             ),
         )
-        with self.assertRaisesRegex(attn.TraceError, "'tanh' got none"):
+        with self.assertRaisesRegex(attn.TraceError, "'tanh' got none: call it with"):
             trace.tanh(1.0)
         self.assertEqual(float(trace.capture(TABLE)[3]), TABLE[3])
 
@@ -220,6 +220,65 @@ class NumPyFunctions(Case):
                 + +s
             )
         )
+
+    def test_quotients_of_infinity(self):
+        x = numpy.array([0.5, -0.5, 0.5, -0.5, 7.0, 0.0], "f4")
+        y = numpy.array([-1, 1, 1, -1, -2, -1], "f4") * numpy.inf
+        y[4] = -2.0
+        self.check(lambda s, b, h, q, kv: s + x[q % 6] // y[q % 6])
+        self.check(lambda s, b, h, q, kv: s + numpy.isinf(x[q % 6] % y[q % 6]))
+
+    def test_edges(self):
+        # Made finite, as scores are.
+        x = numpy.array([-0.0, 0.0, 4.0, numpy.nan, -1.0], "f4")
+        with numpy.errstate(all="ignore"):
+            self.check(lambda s, b, h, q, kv: s + numpy.arctan(abs(x)[kv % 3] ** -0.5))
+            self.check(lambda s, b, h, q, kv: s + numpy.arctan(x[kv % 3] ** -0.5))
+        self.check(
+            lambda s, b, h, q, kv: (
+                s
+                + numpy.isnan(numpy.heaviside(x[kv % 5], 0.5))
+                + numpy.nan_to_num(numpy.heaviside(x[kv % 5], 0.25))
+            )
+        )
+
+    def test_select(self):
+        self.check(
+            lambda s, b, h, q, kv: (
+                numpy.select([kv > q, kv < 9, q < 30], [s, 2, h], 3.0)
+                + numpy.select([kv > 50], [s])
+            )
+        )
+
+    def test_casts(self):
+        x = numpy.linspace(-3, 3, 96).astype("f4")
+        for name in "int8 int16 int32 int64 float16 float32 float64 bool_".split():
+            kind = getattr(numpy, name)
+            dtype = numpy.dtype(kind)
+            for dtype in kind, dtype, dtype.name, dtype.str, dtype.char:
+                self.check(lambda s, b, h, q, kv: s * 0 + x[kv].astype(dtype))
+        # A class is no tensor whose type is meant.
+        trace.trace(lambda s, b, h, q, kv: s + numpy.ones_like(s, numpy.float32))
+
+    def test_extremes(self):
+        rows = numpy.random.default_rng(2).standard_normal((96, 2, 3)).astype("f4")
+        score = lambda s, b, h, q, kv: (
+            s
+            + rows[q].max(-1)[1]
+            - rows[kv].min(0)[2]
+            + numpy.max(rows[kv, 1], -1)
+            + numpy.amin(rows[kv, 0], 0)
+            + rows[kv].max((0, 1))
+        )
+        plain = lambda s, b, h, q, kv: (
+            s
+            + rows.max(-1)[q, 1]
+            - rows.min(1)[kv, 2]
+            + rows.max(-1)[kv, 1]
+            + rows.min(-1)[kv, 0]
+            + rows.max((1, 2))[kv]
+        )
+        self.check(score, plain=plain)
 
     def test_reductions(self):
         masks = lambda b, h, q, kv: [q >= kv, q - kv < 9, (q + kv) % 2 == 0]

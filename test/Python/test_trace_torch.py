@@ -74,6 +74,13 @@ class Functions(Case):
             expected = (x // y)[torch.arange(96) % 8].expand(2, 4, 96)
             self.assertTrue(torch.equal(lse, expected))
 
+    def test_edges(self):
+        # Made finite, as scores are. NumPy has others.
+        x = torch.tensor([-0.0, 0.0, 4.0, float("nan")])
+        half = torch.tensor(0.5)
+        self.check(lambda s, b, h, q, kv: s + torch.atan(x[kv % 3] ** -0.5))
+        self.check(lambda s, b, h, q, kv: s + torch.heaviside(x[kv % 4], half))
+
     def test_choices(self):
         self.check(
             lambda s, b, h, q, kv: (
@@ -149,6 +156,16 @@ class Functions(Case):
             lambda s, b, h, q, kv: (
                 s + rows[b, h, q].max(dim=-1)[0] + torch.min(rows[b, h, kv], -1)[0]
             )
+        )
+        # Rows of NumPy have its methods, which know of no indices.
+        tables = rows.numpy()
+        self.check(
+            lambda s, b, h, q, kv: (
+                s + tables[b, h, q].max(-1) * rows[b, h, kv].max(-1)[0]
+            ),
+            plain=lambda s, b, h, q, kv: (
+                s + rows.amax(-1)[b, h, q] * rows.amax(-1)[b, h, kv]
+            ),
         )
         spans = torch.tensor([[0, 30], [25, 60], [70, 90]])
         self.check(

@@ -40,7 +40,7 @@ __all__ = [
     "trace",
 ]
 
-# The trace's own spelling of functions, for numbers and traced values alike.
+# The trace's own spelling of functions, one argument of which is traced at least.
 _HELPERS = (
     "where minimum maximum clamp exp exp2 log log2 log1p sqrt rsqrt sin cos tan tanh"
     " sigmoid silu gelu relu softplus erf floor ceil trunc isnan isinf logical_and"
@@ -225,7 +225,11 @@ def _helper(name):
             (x for x in (*args, *kwargs.values()) if isinstance(x, Traced)), None
         )
         if traced is None:
-            raise TraceError(f"expects a traced value, but '{name}' got none")
+            raise TraceError(
+                f"expects a traced value, but '{name}' got none: call it with one that"
+                " a score or mask function gets, and a function of math or NumPy with"
+                " numbers alone"
+            )
         return calls.call(traced._recorder, name, args, kwargs)
 
     function.__name__ = function.__qualname__ = name

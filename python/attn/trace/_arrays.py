@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 import typing
 
 from . import _proxy
@@ -44,7 +45,7 @@ _CASTS = {
 def dtype_name(dtype):
     """The name of a type of NumPy, PyTorch or Python, or None if it is none."""
     if isinstance(dtype, str):
-        name = dtype
+        name = dtype if dtype in _CASTS else _of_code(dtype)
     elif isinstance(dtype, type):
         name = dtype.__name__.rstrip("_")
     elif type(dtype).__module__ == "torch":
@@ -59,6 +60,15 @@ def dtype_name(dtype):
     )
 
 
+def _of_code(code):
+    """The name of what NumPy spells as "f4" and the like."""
+    numpy = sys.modules.get("numpy")
+    try:
+        return numpy.dtype(code).name if numpy else code
+    except (TypeError, ValueError):
+        return code
+
+
 def cast(recorder, x, dtype):
     name = dtype_name(dtype)
     if name not in _CASTS:
@@ -67,12 +77,19 @@ def cast(recorder, x, dtype):
     return elementwise(recorder, _CASTS[name], (x,))
 
 
-@define("to", "type", "astype", "_to_copy", "convert_element_type")
+@define("astype")
+def astype(recorder, x, dtype, *_, **__):
+    return cast(recorder, x, dtype)
+
+
+@define("to", "type", "_to_copy", "convert_element_type")
 def to(recorder, x, *args, dtype=None, copy=None, device=None, **_):
     for value in (*args, dtype):
         if value is None or isinstance(value, bool):
             continue
-        if hasattr(value, "shape") and hasattr(value, "dtype"):  # like another one
+        is_like = hasattr(value, "shape") and hasattr(value, "dtype")
+        # Classes of NumPy's numbers have both, of their instances.
+        if is_like and not isinstance(value, type):
             value = value.dtype
         if type(value).__name__ == "device" or (
             isinstance(value, str) and dtype_name(value) is None
@@ -382,17 +399,28 @@ class _Extreme(typing.NamedTuple):
 
 def _extreme(name, op, along):
     def function(recorder, x, other=None, *args, **kwargs):
-        if other is not None and not (
-            isinstance(other, int) and not isinstance(x, (int, float)) and x.shape
-        ):
+        x = operand(recorder, x)
+        if other is not None and not (isinstance(other, (int, tuple)) and x.shape):
             return elementwise(recorder, op, (x, other))
-        if other is not None or "dim" in kwargs:
+        if "dim" in kwargs or (other is not None and _is_of_torch(recorder, x)):
             # PyTorch has the indices too, which no program does.
             kwargs.setdefault("dim", other)
             return _Extreme(along(recorder, x, *args, **kwargs), None)
-        return along(recorder, x, *args, **kwargs)
+        return along(recorder, x, other, *args, **kwargs)
 
     define(name)(function)
+    define(f"numpy.{name}")(along)
+
+
+def _is_of_torch(recorder, x):
+    """Whether methods of an Array are those of PyTorch: that of the tensors that it
+    is made of, or else the library of the caller."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    if not x._extents:
+        return recorder.namespace == "torch"
+    return any(isinstance(tensor, torch.Tensor) for tensor, _ in x._extents)
 
 
 _extreme("max", "maximum", _amax)

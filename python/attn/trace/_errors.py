@@ -1,5 +1,6 @@
 """What goes wrong while a function is traced, and where in the user's code."""
 
+import dis
 import functools
 import linecache
 import re
@@ -119,6 +120,15 @@ def branch_error():
     )
 
 
+def array_error():
+    """For a traced value that NumPy makes an array of: an index or an argument."""
+    frame = user_frame()
+    name = dis.opname[frame.f_code.co_code[frame.f_lasti]] if frame else ""
+    # BINARY_SUBSCR, or BINARY_OP where Python has no other for it.
+    is_index = name.startswith(("BINARY_", "STORE_SUBSCR"))
+    return number_error("index" if is_index else "array of NumPy")
+
+
 def number_error(wanted):
     """For a traced value where Python wants a number."""
     frame = user_frame()
@@ -127,6 +137,11 @@ def number_error(wanted):
         hint = "functions of `math` take numbers: use those of NumPy, PyTorch or attn.trace"
     elif re.search(r"\brange\(", _line(frame)):
         hint = "a loop needs bounds that are the same for all pairs"
+    elif wanted == "array of NumPy":
+        hint = (
+            "use functions of NumPy or attn.trace on it, .astype(...) for a cast, and"
+            " numpy.stack(...) for a list of several"
+        )
     elif "[" in _line(frame) and wanted == "index":
         hint = "wrap a table that the function reads in attn.trace.capture(table)"
     return TraceError(

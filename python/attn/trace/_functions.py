@@ -1,5 +1,6 @@
 """The functions of programs by name, as Python, NumPy, PyTorch and aten spell
 them: `FUNCTIONS`. The name of an aten operation is one of them before its dot.
+Where NumPy means something else by a name, that is "numpy." and the name.
 
 A function takes a recorder, and then what the one of that name takes: Scalars,
 Arrays, captured tensors and numbers.
@@ -191,7 +192,7 @@ def real(value):
 
 
 def unknown(name, family=""):
-    known = sorted({n.strip("_") for n in FUNCTIONS})
+    known = sorted({n.strip("_") for n in FUNCTIONS if "." not in n})
     near = difflib.get_close_matches(name.strip("_"), known, 3, 0.6)
     hint = f"; there are {', '.join(near)}" if near else ""
     if is_random(name) or name.startswith("random"):
@@ -223,7 +224,7 @@ def call(recorder, name, args, kwargs, self=None, family=""):
         function = getattr(module, name, None)
         if function is not None:
             return _proxy.hold(recorder, function(*real(args), **real(kwargs)))
-    function = FUNCTIONS.get(name)
+    function = FUNCTIONS.get(f"{family}.{name}") or FUNCTIONS.get(name)
     if function is None:
         raise TraceError(unknown(name, family))
     try:

@@ -100,7 +100,7 @@ class _Function:
             args, kwargs = args[:1], {"approximate": _gelu(*args[1:], **kwargs)}
         elif name not in _functions.FUNCTIONS:
             raise TraceError(_functions.unknown(name, f"jax.{self._family}"))
-        return _functions.call(recorder, name, args, kwargs)
+        return _functions.call(recorder, name, args, kwargs, family=self._family)
 
 
 def _gelu(approximate=True):

@@ -97,7 +97,9 @@ def _power(recorder, a, b):
     if exponent == 0.5:
         return f.sqrt(a)
     if exponent == -0.5:
-        return f.rsqrt(a)
+        # Of -0.0 that of PyTorch is -inf, as rsqrt has it, and others have inf.
+        is_signed = a._kind == "F" and recorder.namespace != "torch"
+        return f.rsqrt(f.add(a, f(0.0)) if is_signed else a)
     if b._kind == "F" and recorder.constant_of(a._number) == 2:
         return f.exp2(b)
     if exponent is None or exponent != int(exponent) or abs(exponent) > 16:
@@ -132,6 +134,19 @@ def where(recorder, condition, a=None, b=None, *, input=None, other=None):
             "expects where(condition, a, b): indices of what is true are no program"
         )
     return elementwise(recorder, "select", (condition, a, b))
+
+
+@define("numpy.select")
+def select(recorder, condlist, choicelist, default=0):
+    if len(condlist) != len(choicelist):
+        raise TraceError(
+            "expects select of as many choices as conditions, but got"
+            f" {len(choicelist)} and {len(condlist)}"
+        )
+    # The first condition that holds is the outermost one.
+    for condition, choice in reversed(list(zip(condlist, choicelist))):
+        default = elementwise(recorder, "select", (condition, choice, default))
+    return default
 
 
 @define("masked_fill")
@@ -285,6 +300,12 @@ def _heaviside(f, x, y):
 @_compose("lerp")
 def _lerp(f, x, y, weight):
     return f.add(x, f.mul(weight, f.sub(y, x)))
+
+
+@_compose("numpy.heaviside")
+def _heaviside_of_numpy(f, x, y):
+    # PyTorch's is 0 of NaN.
+    return f.select(f.isnan(x), x, _heaviside(x._recorder, x, y))
 
 
 @_compose("isneginf")

@@ -178,13 +178,15 @@ def _predicate(integer, float):
 
 def _floor_div(e, kind, a, b):
     if kind == "F":
-        # Not the floor of the quotient, which may have been rounded up.
-        rest = _mod(e, kind, a, b)
+        # Not the floor of the quotient, which may have been rounded up. Nor is b
+        # added to the rest, as it may be infinite: the quotient is one less.
+        rest, is_wrong = _rest(e, kind, a, b)
         exact = e.op("arith.divf", e.op("arith.subf", a, rest), b)
+        whole = e.op("math.roundeven", exact)
+        below = e.op("arith.subf", whole, e.float(1.0))
         by_zero = e.compare((None, "oeq"), b, e.float(0.0))
-        return e.select(
-            by_zero, e.op("arith.divf", a, b), e.op("math.roundeven", exact)
-        )
+        quotient = e.select(is_wrong, below, whole)
+        return e.select(by_zero, e.op("arith.divf", a, b), quotient)
     if a.fits(0) and b.fits(1):
         hi = None if a.hi is None else a.hi // b.lo
         return e.op("arith.divui", a, b, lo=0, hi=hi)
@@ -207,6 +209,14 @@ def _mod(e, kind, a, b):
         result = e.select(below, e.op("arith.addi", rest, b), rest)
         result.lo, result.hi = 0, hi
         return result
+    rest, is_wrong = _rest(e, kind, a, b)
+    add = "arith.addi" if kind == "I" else "arith.addf"
+    return e.select(is_wrong, e.op(add, rest, b), rest)
+
+
+def _rest(e, kind, a, b):
+    """The remainder with the sign of the dividend, and whether it is not the one
+    with the sign of the divisor."""
     rest = e.op("arith.remsi" if kind == "I" else "arith.remf", a, b)
     zero = e.integer(0) if kind == "I" else e.float(0.0)
     below = ("slt", "olt")
@@ -215,9 +225,7 @@ def _mod(e, kind, a, b):
         f" {e.compare(below, b, zero).name} : i1",
         "i1",
     )
-    wrong = e.op("arith.andi", signs, e.compare(("ne", "une"), rest, zero))
-    add = "arith.addi" if kind == "I" else "arith.addf"
-    return e.select(wrong, e.op(add, rest, b), rest)
+    return rest, e.op("arith.andi", signs, e.compare(("ne", "une"), rest, zero))
 
 
 def _trunc_div(e, kind, a, b):

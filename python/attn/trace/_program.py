@@ -17,6 +17,19 @@ _FLOATS = ("f64", "f32", "f16", "bf16")
 _MOST = {"f32": 3.4028234663852886e38, "f64": 1.7976931348623157e308}
 
 
+def number_of_scale(scale):
+    """A scale as a float."""
+    try:
+        if math.isfinite(scale):
+            return float(scale)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        pass
+    raise InvalidArgument(
+        "expects scale to be a finite number, or None for 1/sqrt(dim), but got"
+        f" {scale!r}"
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Variant:
     """What of the tensors of a call decides its program.
@@ -56,6 +69,9 @@ class Variant:
             raise InvalidArgument(
                 f"expects a layout of {', '.join(_LAYOUTS)}, but got {self.layout!r}"
             )
+        is_runtime = isinstance(self.scale, str) and self.scale == "runtime"
+        if self.scale is not None and not is_runtime:
+            number_of_scale(self.scale)
 
     @property
     def float_type(self):

@@ -8,7 +8,7 @@ import sys
 
 from .._tensors import Bitcast
 from . import _functions
-from ._errors import TraceError, branch_error, number_error
+from ._errors import TraceError, array_error, branch_error, number_error
 from ._ops import NAMES, OPERATORS
 
 _NUMBERS = (int, float, bool)
@@ -49,7 +49,7 @@ class Traced:
         raise number_error("index")
 
     def __array__(self, *_, **__):
-        raise number_error("index")
+        raise array_error()
 
     def item(self):
         raise number_error("number of Python")

@@ -131,10 +131,11 @@ def _operation(e, record, values, program, names, types):
         return e.load(names[record[1]], program.captures[record[1]], indices)
     operands = [values[n] for n in record[1:]]
     wanted, _ = typed(name, *map(_kind, operands))
-    # Integers that were read are compared in their own type.
+    # Integers that were read are compared in their own type, but for bools: of one
+    # bit with a sign, 1 is less than 0.
     if (
         name in ("eq", "ne", "lt", "le", "gt", "ge")
-        and operands[0].type == operands[1].type
+        and operands[0].type == operands[1].type != "i1"
     ):
         if wanted[0] == "I":
             return OPS[name].emit(e, "I", *operands)

@@ -246,6 +246,26 @@ def bits(xp):
 
 
 @masks
+def orders_of_bools(xp):
+    padding = table(xp, "padding")
+
+    def mask(b, h, q, kv):
+        x, y = padding[b, q], padding[b, kv]
+        less = xp.where(h == 0, x < y, x <= y)
+        return xp.where(h < 2, less, xp.where(h == 2, x > y, x >= y))
+
+    return mask
+
+
+@masks
+def orders_of_predicates(xp):
+    padding = table(xp, "padding")
+    return lambda b, h, q, kv: (
+        ((q >= kv) <= (kv < 40)) & (padding[b, kv] > False) & ((q < kv) < True)
+    )
+
+
+@masks
 def steps_between_heads(xp):
     # A partial, a default and a function of the module.
     def mask(b, h, q, kv, *, window, heads=H // 2):
