@@ -50,9 +50,9 @@ static LogicalResult addScratch(func::FuncOp function,
       if (empty.getType().getRank() == 0)
         return op->emitError(
                    "expects what a launch computes for another, or for a "
-                   "number, to have dimensions on a GPU; the gradient "
-                   "of a tensor<f32> is no number, as that of an f32 "
-                   "is")
+                   "number, to have dimensions on a GPU; of gradients, name "
+                   "those that are wanted without those of numbers, or make "
+                   "the number a tensor of rank 0")
                << otherTarget;
       SmallVector<Attribute> extents;
       for (OpFoldResult size : empty.getMixedSizes()) {

@@ -19,7 +19,7 @@ func.func @around(%q: !t, %o: !t) -> (!t, tensor<4xf32>) {
 
 #schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
-// expected-error @+1 {{expects a function for a GPU to return tensors, but its result 1 is a scalar of type 'f32'}}
+// expected-error @+1 {{expects a function for a GPU to return tensors, but its result 1 is a scalar of type 'f32'; of gradients, name those that are wanted without those of numbers, or make the number a tensor of rank 0; the target cpu can run it}}
 func.func @scalar(%q: !t, %x: tensor<f32>, %o: !t) -> (!t, f32) {
   %s = tensor.extract %x[] : tensor<f32>
   %r = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)

@@ -3,7 +3,7 @@
 !t = tensor<1x1x8x64xbf16>
 func.func @number(%q: !t, %s: tensor<f32>, %oi: !t) -> !t {
   %e = tensor.empty() : tensor<f32>
-  // expected-error @+1 {{expects what a launch computes for another, or for a number, to have dimensions on a GPU; the gradient of a tensor<f32> is no number, as that of an f32 is; the target cpu can run it}}
+  // expected-error @+1 {{expects what a launch computes for another, or for a number, to have dimensions on a GPU; of gradients, name those that are wanted without those of numbers, or make the number a tensor of rank 0; the target cpu can run it}}
   %n = scf.forall (%i) in (1) shared_outs(%out = %e) -> (tensor<f32>) {
     %x = tensor.extract %s[] : tensor<f32>
     %y = arith.addf %x, %x : f32

@@ -138,6 +138,8 @@ LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
         return function.emitError("expects a function for a GPU to return "
                                   "tensors, but its result ")
                << number << " is a scalar of type " << tensor.getElementType()
+               << "; of gradients, name those that are wanted without those of "
+                  "numbers, or make the number a tensor of rank 0"
                << otherTarget;
     return op.emitError("expects nothing but attention in a function for a "
                         "GPU, but got '")
