@@ -202,30 +202,32 @@ def _add_bits(table):
     table["bfe.u64"] = (("u64", "u32", "u32"), _extract)
     table["bmsk.clamp.b32"] = (("u32", "u32"), _make_mask)
     table["bfe.s32"] = (("s32", "u32", "u32"), _extract_signed)
-    for name in _BITS + _INTEGERS + ["f32"]:
+    for name in _BITS + _INTEGERS + ["f32", "f64"]:
         choose = lambda a, b, p: numpy.where(p, a, b)
         table[f"selp.{name}"] = ((name, name, "pred"), choose)
-    for name in _BITS + _INTEGERS + ["f32", "pred"]:
+    for name in _BITS + _INTEGERS + ["f32", "f64", "pred"]:
         table[f"mov.{name}"] = ((name,), lambda a: a)
 
 
 def _add_comparisons(table):
-    for name in _INTEGERS + ["f32"]:
+    for name in _INTEGERS + ["f32", "f64"]:
         for comparison, function in _COMPARISONS.items():
             table[f"setp.{comparison}.{name}"] = ((name, name), function)
     for name in _BITS + _INTEGERS:
         table[f"setp.eq.{name}"] = ((name, name), numpy.equal)
         table[f"setp.ne.{name}"] = ((name, name), numpy.not_equal)
     # Of floats, `ne` is false if one is not a number, and others may be true.
-    for comparison, function in _COMPARISONS.items():
-        table[f"setp.{comparison}u.f32"] = (
-            ("f32", "f32"),
-            lambda a, b, function=function: function(a, b) | ~_ordered(a, b),
-        )
-    table["setp.neu.f32"] = (("f32", "f32"), numpy.not_equal)
-    table["setp.ne.f32"] = (("f32", "f32"), lambda a, b: (a != b) & _ordered(a, b))
-    table["setp.num.f32"] = (("f32", "f32"), _ordered)
-    table["setp.nan.f32"] = (("f32", "f32"), lambda a, b: ~_ordered(a, b))
+    for name in "f32", "f64":
+        both = (name, name)
+        for comparison, function in _COMPARISONS.items():
+            table[f"setp.{comparison}u.{name}"] = (
+                both,
+                lambda a, b, function=function: function(a, b) | ~_ordered(a, b),
+            )
+        table[f"setp.neu.{name}"] = (both, numpy.not_equal)
+        table[f"setp.ne.{name}"] = (both, lambda a, b: (a != b) & _ordered(a, b))
+        table[f"setp.num.{name}"] = (both, _ordered)
+        table[f"setp.nan.{name}"] = (both, lambda a, b: ~_ordered(a, b))
 
 
 def _add_floats(table):
@@ -233,8 +235,11 @@ def _add_floats(table):
     for operation, function in binary.items():
         for rounding in ("", ".rn"):
             table[f"{operation}{rounding}.f32"] = (("f32", "f32"), function)
-    table["max.f32"] = (("f32", "f32"), numpy.fmax)
-    table["min.f32"] = (("f32", "f32"), numpy.fmin)
+    for name in "f32", "f64":
+        table[f"max.{name}"] = ((name, name), numpy.fmax)
+        table[f"min.{name}"] = ((name, name), numpy.fmin)
+        # The sign of the first operand.
+        table[f"copysign.{name}"] = ((name, name), lambda a, b: numpy.copysign(b, a))
     # What they give if one is not a number.
     table["max.NaN.f32"] = (("f32", "f32"), numpy.maximum)
     table["min.NaN.f32"] = (("f32", "f32"), numpy.minimum)
@@ -259,7 +264,8 @@ def _add_floats(table):
     for operation, function in unary.items():
         table[f"{operation}.f32"] = (("f32",), function)
     for operation in "neg", "abs":
-        table[f"{operation}.f16"] = (("f16",), unary[operation])
+        for name in "f16", "f64":
+            table[f"{operation}.{name}"] = ((name,), unary[operation])
 
 
 def _add_conversions(table):
@@ -277,7 +283,9 @@ def _add_conversions(table):
         table[f"cvt.rzi.{to}.f32"] = (("f32",), functools.partial(_to_integer, to=to))
     rounding = {"rmi": "floor", "rpi": "ceil", "rni": "rint", "rzi": "trunc"}
     for modifier, name in rounding.items():
-        table[f"cvt.{modifier}.f64.f64"] = (("f64",), getattr(numpy, name))
+        for type_ in "f32", "f64":
+            function = getattr(numpy, name)
+            table[f"cvt.{modifier}.{type_}.{type_}"] = ((type_,), function)
     table["cvt.f32.bf16"] = (("bf16",), from_bf16)
     table["cvt.f32.f16"] = (("f16",), lambda a: a.astype(numpy.float32))
     table["cvt.rn.bf16.f32"] = (("f32",), to_bf16)
