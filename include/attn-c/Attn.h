@@ -155,8 +155,9 @@ typedef struct attnDifferentiateOptions {
   /** Not 0 for a program that computes and returns the results too, and does
    *  not take them. */
   int32_t joint;
-  /** 0, for a later member. */
-  int32_t reserved;
+  /** Not 0 to leave numbers out where no names are given: kernels for a GPU
+   *  have no result for the gradient of one. */
+  int32_t tensors_only;
 } attnDifferentiateOptions;
 
 /** The program, as text, that computes the gradients of another one, to be

@@ -9,8 +9,8 @@ using namespace attn::capi;
 
 template <>
 constexpr size_t attn::capi::kFirstSize<attnDifferentiateOptions> =
-    offsetof(attnDifferentiateOptions, reserved) +
-    sizeof(attnDifferentiateOptions::reserved);
+    offsetof(attnDifferentiateOptions, tensors_only) +
+    sizeof(attnDifferentiateOptions::tensors_only);
 
 static attnStatus readOptions(const attnDifferentiateOptions *from,
                               DifferentiateOptions &options,
@@ -21,11 +21,6 @@ static attnStatus readOptions(const attnDifferentiateOptions *from,
   if (attnStatus status =
           readStruct(from, given, "attnDifferentiateOptions", error))
     return status;
-  if (given.reserved != 0)
-    return fail(error, ATTN_UNSUPPORTED,
-                "expects the reserved member of attnDifferentiateOptions to be "
-                "0, but got " +
-                    llvm::Twine(given.reserved));
   if (given.entry)
     options.entry = given.entry;
   if (given.buffer_name)
@@ -38,6 +33,7 @@ static attnStatus readOptions(const attnDifferentiateOptions *from,
     options.wrt.push_back(given.wrt[index]);
   }
   options.joint = given.joint != 0;
+  options.tensorsOnly = given.tensors_only != 0;
   return ATTN_OK;
 }
 

@@ -32,6 +32,7 @@ attn::differentiate(llvm::StringRef program,
   passes.addPass(mlir::createInlinerPass({}, [](mlir::OpPassManager &) {}));
   mlir::attn::AttnDifferentiatePassOptions pass;
   pass.wrt.assign(options.wrt.begin(), options.wrt.end());
+  pass.tensorsOnly = options.tensorsOnly;
   pass.joint = options.joint;
   pass.nondeterministic = options.nondeterministic;
   passes.addPass(mlir::attn::createAttnDifferentiatePass(pass));

@@ -241,8 +241,14 @@ def compile(
     }
 
     def gradient(wrt):
+        # A kernel for a GPU has no result for the gradient of a number.
         grad = _native.differentiate(
-            text, entry=entry, name=options["name"], wrt=_names(wrt), joint=False
+            text,
+            entry=entry,
+            name=options["name"],
+            wrt=_names(wrt),
+            joint=False,
+            tensors_only=target != "cpu",
         )
         return compile(grad, target=target, **same)
 

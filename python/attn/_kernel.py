@@ -140,8 +140,9 @@ class Kernel:
         Its inputs are those of this kernel, then its results of floats, then
         the gradients of a loss with respect to these: of a result "o" that is
         "do". Its results are the gradients with respect to inputs: to those
-        that `wrt` names, a name or several, or to all of floats. They come in
-        the order of the inputs, and that of "q" is "dq".
+        that `wrt` names, a name or several, or to all of floats, without numbers
+        unless the target is a CPU. They come in the order of the inputs, and that
+        of "q" is "dq".
 
         Raises CompileError for a name that no input of floats has, and for an
         operation without a derivative, and Unsupported for a kernel of a package.

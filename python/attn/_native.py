@@ -92,7 +92,7 @@ class _DifferentiateOptions(ctypes.Structure):
         ("wrt", POINTER(c_char_p)),
         ("num_wrt", c_size_t),
         ("joint", c_int32),
-        ("reserved", c_int32),
+        ("tensors_only", c_int32),
     ]
 
 
@@ -237,7 +237,7 @@ def _take(string):
         library().attnStringDestroy(string)
 
 
-def differentiate(program, *, entry, name, wrt, joint):
+def differentiate(program, *, entry, name, wrt, joint, tensors_only=False):
     """The text of a program that computes gradients."""
     names = (c_char_p * len(wrt))(*map(_encode, wrt))
     options = _DifferentiateOptions(
@@ -247,6 +247,7 @@ def differentiate(program, *, entry, name, wrt, joint):
         wrt=names,
         num_wrt=len(wrt),
         joint=joint,
+        tensors_only=tensors_only,
     )
     text, error = c_void_p(), c_void_p()
     check(

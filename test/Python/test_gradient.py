@@ -38,6 +38,17 @@ func.func @bias(%q: !t, %k: !t, %v: !t, %w: tensor<?x?xf32>) -> (!t, !l) {
 }
 """
 WINDOW = support.EXAMPLES / "sliding-window.mlir"
+NUMBER = """
+!t = tensor<?x?x?x64xbf16>
+func.func @f(%q: !t {attn.name = "q"}, %c: f32 {attn.name = "c"}, %o: !t) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%c : f32) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %u) {
+        %m = arith.mulf %s, %u : f32
+        attn.yield %m : f32
+      }
+  return %r : !t
+}
+"""
 
 
 def compile(program, **options):
@@ -113,6 +124,13 @@ class Programs(unittest.TestCase):
             attn.differentiate(program, wrt="limit")
         kernel = compile(attn.differentiate(program))
         self.assertEqual([info.name for info in kernel.results], ["dq", "dk", "dv"])
+
+    def test_numbers(self):
+        for target, expected in [("cpu", ["dq", "dc"]), ("cuda", ["dq"])]:
+            gradient = compile(NUMBER, target=target).gradient()
+            self.assertEqual([info.name for info in gradient.results], expected)
+        with self.assertRaisesRegex(attn.Unsupported, "without those of numbers"):
+            compile(NUMBER, target="cuda").gradient("c")
 
     def test_messages_have_the_place(self):
         text = WINDOW.read_text()

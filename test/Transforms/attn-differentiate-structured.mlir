@@ -2,11 +2,13 @@
 // the input does not have.
 
 // RUN: attn-opt %s --attn-differentiate --canonicalize --cse | FileCheck %s
+// RUN: attn-opt %s --attn-differentiate=tensors-only | FileCheck %s --check-prefix=TENSORS
 // RUN: attn-run %s --entry=elements --grad --check --target=cpu --arg=x=randn:5x7 --arg=w=randn:7 | FileCheck %s --check-prefix=PASS
 // RUN: attn-run %s --entry=sums --grad --check --target=cpu --arg=x=randn:5x7 --arg=start=randn:5 | FileCheck %s --check-prefix=PASS
 // RUN: attn-run %s --entry=products --grad --check --target=cpu --arg=a=randn:5x7 --arg=b=randn:7x3 | FileCheck %s --check-prefix=PASS
 // RUN: attn-run %s --entry=named --grad --check --target=cpu --arg=x=randn:5x7 | FileCheck %s --check-prefix=PASS
 // PASS: PASS
+// TENSORS: func.func @elements_grad({{.*}}) -> (tensor<?x7xbf16> {attn.name = "dx"}, tensor<7xbf16> {attn.name = "dw"}) {
 
 // CHECK-DAG: #[[IJ:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[J:.*]] = affine_map<(d0, d1) -> (d1)>

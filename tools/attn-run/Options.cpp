@@ -90,7 +90,8 @@ struct CommandLine {
       "grad", cl::value_desc("names"), cl::ValueOptional,
       cl::desc("Compute gradients too, of a loss whose gradients with\n"
                "respect to the results are arguments, with respect to\n"
-               "the arguments of these names, or to all of floats"),
+               "the arguments of these names, or to all of floats, on a GPU\n"
+               "without numbers"),
       cl::cat(category)};
   cl::opt<bool> nondeterministic{
       "nondeterministic",

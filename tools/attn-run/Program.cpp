@@ -234,11 +234,12 @@ Expected<Program> cli::loadProgram(const std::string &path, StringRef entry) {
 }
 
 Error cli::addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
-                        bool nondeterministic) {
+                        bool tensorsOnly, bool nondeterministic) {
   DifferentiateOptions options;
   options.entry = program.entry.getSymName().str();
   options.bufferName = program.name;
   options.wrt = wrt;
+  options.tensorsOnly = tensorsOnly;
   options.joint = true;
   options.nondeterministic = nondeterministic;
   Expected<std::string> text =

@@ -28,9 +28,10 @@ llvm::Expected<Program> loadProgram(const std::string &path,
                                     llvm::StringRef entry);
 
 /// Puts what computes the results of a program and their gradients in its
-/// place, with respect to arguments of these names, or to all of floats.
+/// place, with respect to arguments of these names, or to all of floats, or to
+/// all tensors of these.
 llvm::Error addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
-                         bool nondeterministic);
+                         bool tensorsOnly, bool nondeterministic);
 
 /// What the compiler says of a program: the text of its errors is that of the
 /// diagnostics.

@@ -219,13 +219,14 @@ static Error runTool(const Options &options, bool &passed) {
   Expected<Program> program = loadProgram(options.file, options.entry);
   if (!program)
     return program.takeError();
-  if (options.grad)
-    if (Error error =
-            addGradients(*program, options.wrt, options.nondeterministic))
-      return error;
   Expected<DeviceKind> device = findDevice(options);
   if (!device)
     return device.takeError();
+  if (options.grad)
+    if (Error error = addGradients(*program, options.wrt,
+                                   /*tensorsOnly=*/*device == DeviceKind::Cuda,
+                                   options.nondeterministic))
+      return error;
   Dump dump(options.dumpIR);
   if (Error error = dump.create())
     return error;

@@ -18,6 +18,9 @@ struct DifferentiateOptions {
   /// Names of the arguments to compute gradients with respect to; if empty,
   /// all of floats, but for those that only masks depend on.
   std::vector<std::string> wrt;
+  /// Without names, whether numbers are left out. Kernels for a GPU have no
+  /// result for the gradient of one.
+  bool tensorsOnly = false;
   /// Whether the program computes and returns the results too, and does not
   /// take them as arguments.
   bool joint = false;

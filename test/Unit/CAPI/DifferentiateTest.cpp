@@ -154,11 +154,6 @@ TEST(Differentiate, ReportsWhatIsWrong) {
   options.entry = "missing";
   reject(ATTN_COMPILE_ERROR, "expects a function of the name 'missing'");
   options.entry = nullptr;
-  options.reserved = 3;
-  reject(ATTN_UNSUPPORTED,
-         "expects the reserved member of attnDifferentiateOptions to be 0, but "
-         "got 3");
-  options.reserved = 0;
   options.struct_size = 8;
   reject(ATTN_INVALID_ARGUMENT, "struct_size of attnDifferentiateOptions");
   expectFailure(ATTN_COMPILE_ERROR, "<input>:1:1: error:", attnDifferentiate,

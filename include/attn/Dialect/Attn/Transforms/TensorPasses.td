@@ -16,8 +16,8 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     those with respect to its results. The function is gone through in reverse, with sums where a value is used several times: its attentions become
     `attn.attention_grad`, whose adjoint regions are made of the scores in the same way.
 
-    `f_grad` takes the arguments of `f`, its results of floats, and their gradients, and returns a gradient for each argument of floats that the results depend on, or for those
-    that `wrt` names. What `f` has returned is not computed again: where it returns both `o` and `lse` of an attention, that is all that is kept of it.
+    `f_grad` takes the arguments of `f`, its results of floats, and their gradients, and returns a gradient for each argument of floats that the results depend on (with
+    `tensors-only`, for each tensor), or for those that `wrt` names. What `f` has returned is not computed again: where it returns both `o` and `lse` of an attention, that is all that is kept of it.
     Names are those of `f` with a `d` in front. With `joint`, it does not take the results of `f`, but computes and returns them too.
 
     Where a function has no derivative: of a minimum or a maximum of equal numbers, either gets half of the gradient; those of an absolute value and of a square root at 0 are 0; rounding and integers have
@@ -73,6 +73,7 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"wrt", "wrt", "std::string", "names of arguments to compute gradients with respect to">,
+    Option<"tensorsOnly", "tensors-only", "bool", /*default=*/"false", "without names, compute none with respect to numbers">,
     Option<"joint", "joint", "bool", /*default=*/"false", "compute and return the results of the function too">,
     Option<"nondeterministic", "nondeterministic", "bool", /*default=*/"false", "let the last bits differ from run to run where that is faster">
   ];

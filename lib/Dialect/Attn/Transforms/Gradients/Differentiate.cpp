@@ -251,9 +251,9 @@ namespace {
 /// The gradient of one function.
 class FunctionGradient {
 public:
-  FunctionGradient(func::FuncOp primal, ArrayRef<std::string> wrt, bool isJoint,
-                   bool nondeterministic)
-      : primal(primal), wrt(wrt), isJoint(isJoint),
+  FunctionGradient(func::FuncOp primal, ArrayRef<std::string> wrt,
+                   bool tensorsOnly, bool isJoint, bool nondeterministic)
+      : primal(primal), wrt(wrt), tensorsOnly(tensorsOnly), isJoint(isJoint),
         nondeterministic(nondeterministic) {}
 
   /// Adds it behind the function.
@@ -267,7 +267,7 @@ private:
 
   func::FuncOp primal, gradient;
   ArrayRef<std::string> wrt;
-  bool isJoint, nondeterministic;
+  bool tensorsOnly, isJoint, nondeterministic;
   SmallVector<BlockArgument> wanted;
 };
 } // namespace
@@ -280,8 +280,8 @@ std::string FunctionGradient::getName(unsigned number, bool isResult) {
 }
 
 /// Finds the arguments with respect to which there is a gradient: those that
-/// are asked for, or all of floats that the results depend on, other than by
-/// masks.
+/// are asked for, or all of floats, or all tensors of these, that the results
+/// depend on, other than by masks.
 LogicalResult FunctionGradient::chooseArguments() {
   Needed needed(gradient.getBody().front());
   llvm::StringSet<> missing;
@@ -299,7 +299,9 @@ LogicalResult FunctionGradient::chooseArguments() {
     if (isAsked && mask && !needed.values.contains(argument))
       return mask.emitError("expects no gradient with respect to '")
              << name << "', which only masks depend on";
-    if (isAsked || (wrt.empty() && isOfFloats(argument.getType()) &&
+    bool isDefault =
+        wrt.empty() && (!tensorsOnly || isa<TensorType>(argument.getType()));
+    if (isAsked || (isDefault && isOfFloats(argument.getType()) &&
                     needed.values.contains(argument)))
       wanted.push_back(argument);
   }
@@ -420,8 +422,9 @@ struct AttnDifferentiate
       if (function.isPublic() && !function.isExternal())
         functions.push_back(function);
     for (func::FuncOp function : functions)
-      if (failed(
-              FunctionGradient(function, wrt, joint, nondeterministic).run()))
+      if (failed(FunctionGradient(function, wrt, tensorsOnly, joint,
+                                  nondeterministic)
+                     .run()))
         return signalPassFailure();
   }
 };
