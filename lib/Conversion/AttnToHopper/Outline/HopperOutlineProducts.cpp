@@ -106,18 +106,13 @@ FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
         type.getParentRows(), type.getChunkColumns());
     return hopper::OwnColumnsOp::create(builder, loc, own, tile);
   };
-  // Rows of a tile of the work tile are columns of the result.
-  if (int64_t columns = getSharedOutColumns(type)) {
-    if (!isTransposed)
-      return product.emitError("expects the product over rows of the work tile "
-                               "to have columns of one that is loaded, where "
-                               "warpgroups share them out, on a GPU");
+  // Columns of a tile that is loaded are columns of the result.
+  if (int64_t columns = isTransposed ? getSharedOutColumns(type) : 0)
     return hopper::DotOp::create(builder, loc, getVectorType(columns), own,
                                  getOwnColumns(across, columns),
-                                 /*acc=*/Value(), isTransposed,
+                                 /*acc=*/Value(), /*rhs_transposed=*/true,
                                  /*lhs_transposed=*/true)
         .getResult();
-  }
   // The last warpgroup may have fewer, and zeros behind them.
   if (llvm::alignTo(type.getDimSize(1), hopper::kWarpgroupRows) !=
       static_cast<uint64_t>(schedule.getTileM()))
