@@ -76,6 +76,18 @@ class Sdpa(Fast):
         self.check(q, q, q, mask)
         self.check(q[0, 0], q[0, 0], q[0, 0], mask[0, 0])
 
+    def test_masks_of_nothing(self):
+        q, k, v = qkv((2, 1, 4, 8), (2, 1, 3))
+        for mask, tensors in [
+            (torch.ones(4, 0, dtype=torch.bool), (q, k[:, :, :0], v[:, :, :0])),
+            (torch.ones(0, 1, dtype=torch.float64), (q[:, :, :0], k, v)),
+            (torch.zeros(0, 1, 1, 1, dtype=torch.float64), (q[:0], k[:0], v[:0])),
+        ]:
+            with self.subTest(shape=tuple(mask.shape)):
+                out = sdpa(*tensors, mask)
+                self.assertEqual(out.shape, (*tensors[0].shape[:3], 8))
+                self.assertTrue((out == 0).all())
+
     def test_a_row_without_a_key(self):
         q, k, v = qkv((1, 1, 4, 8))
         mask = torch.ones(4, 4, dtype=torch.bool)

@@ -206,6 +206,19 @@ class Compiled(unittest.TestCase):
                 lambda q, mask: flex_attention(q, k, v, block_mask=mask), q, mask
             )
 
+    def test_an_element_at_a_constant_place(self):
+        q, k, v = qkv((1, 2, 5, 8))
+        for m in torch.randn(2), torch.randn(1), torch.randn(2, requires_grad=True):
+            wrt = (m,) if m.requires_grad else ()
+            self.check(
+                lambda q, m: flex_attention(q, k, v, lambda s, *_: s * m[0]),
+                q,
+                m,
+                wrt=wrt,
+            )
+        for mask in torch.randn(1, 1), torch.ones(1, 1, dtype=torch.bool):
+            self.check(lambda q, mask: ours.sdpa(q, k, v, mask), q, mask)
+
     def test_a_prepared_mask(self):
         q, k, v = qkv((1, 2, 60, 8))
         q.requires_grad_()

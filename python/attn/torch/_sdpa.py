@@ -14,7 +14,7 @@ def _causal(b, h, q_idx, kv_idx):
 
 def _reader(attn_mask):
     """What reads a mask of 4 dimensions where those of 1 are for all."""
-    wide = [extent > 1 for extent in attn_mask.shape]
+    wide = [extent != 1 for extent in attn_mask.shape]
 
     def read(*indices):
         return attn_mask[

@@ -77,6 +77,7 @@ def _number(value):
         and getattr(getattr(value, "device", None), "type", None) == "cpu"
         and not value.requires_grad
         and not _is_batched(value)
+        and not _is_fake(value)
     )
     if len(shape) or not is_here:
         return None
@@ -89,6 +90,13 @@ def _number(value):
 def _is_batched(tensor):
     """Whether this is one of torch.func.vmap, which stands for several."""
     return sys.modules["torch"]._C._functorch.is_batchedtensor(tensor)
+
+
+def _is_fake(tensor):
+    """Whether this is one that torch.compile traces with, which has no contents."""
+    kinds = sys.modules["torch"]._subclasses
+    fakes = kinds.FakeTensor, kinds.functional_tensor.FunctionalTensor
+    return isinstance(tensor, fakes)
 
 
 def apply(recorder, function, values, positive=None):
