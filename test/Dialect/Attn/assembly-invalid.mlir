@@ -337,3 +337,13 @@ func.func @two_blocks(%q: tensor<1x1x2x4xf32>) {
   }) : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
+
+// -----
+
+// Another kind of attribute is not taken for one that is left out.
+func.func @scale_kind(%q: tensor<1x2x6x8xf32>, %o: tensor<1x2x6x8xf32>) -> tensor<1x2x6x8xf32> {
+  // expected-error@+2 {{attribute 'scale' failed to satisfy constraint: 64-bit float attribute}}
+  %r = attn.attention ins(%q, %q, %q : tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>)
+      outs(%o : tensor<1x2x6x8xf32>) attributes {scale = 100 : i32}
+  return %r : tensor<1x2x6x8xf32>
+}

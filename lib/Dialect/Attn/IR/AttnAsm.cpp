@@ -423,8 +423,14 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
   if (succeeded(parser.parseOptionalKeyword("offsets")) &&
       parser.parseOperandList(offsets, AsmParser::Delimiter::Paren))
     return failure();
-  if (parser.parseKeyword("outs") || parseClause(parser, outs) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+  if (parser.parseKeyword("outs") || parseClause(parser, outs))
+    return failure();
+  SMLoc attributesLoc = parser.getCurrentLocation();
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  // One of another kind would be taken for one that is not there.
+  if (failed(result.name.verifyInherentAttrs(
+          result.attributes, [&] { return parser.emitError(attributesLoc); })))
     return failure();
 
   for (const Clause *clause : {&ins, &captures, &sparsity}) {
