@@ -92,6 +92,13 @@ FailureOr<Outliner::AddingTurn> Outliner::emitTurn(AccumulateOp op) {
   return turn;
 }
 
+/// The first one that a warpgroup has, where each has `count`.
+Value Outliner::emitOwnFirst(int64_t count) {
+  return arith::MulIOp::create(
+      builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
+      arith::ConstantIndexOp::create(builder, loc, count));
+}
+
 /// Where the last worker writes sums, of which warpgroups may share out a
 /// dimension.
 FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op) {
@@ -125,11 +132,8 @@ FailureOr<Outliner::RoundedSums> Outliner::emitRoundedSums(AccumulateOp op) {
         *start + size > type.getDimSize(dim))
       sums.ends[number] = values->getExtent(*argument, dim);
     if (number == sharedOut) {
-      Value first = arith::MulIOp::create(
-          builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
-          arith::ConstantIndexOp::create(builder, loc, own[number]));
-      sums.indices[dim] =
-          arith::AddIOp::create(builder, loc, sums.indices[dim], first);
+      sums.indices[dim] = arith::AddIOp::create(builder, loc, sums.indices[dim],
+                                                emitOwnFirst(own[number]));
     }
   }
   return sums;
@@ -186,11 +190,8 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   shape.push_back(into.getDimSize(m) * into.getDimSize(n) / size);
   shape.push_back(size);
   indices.truncate(into.getRank() - 2);
-  Value before = arith::MulIOp::create(
-      builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
-      arith::ConstantIndexOp::create(builder, loc, part->count));
   indices.push_back(arith::AddIOp::create(
-      builder, loc, before,
+      builder, loc, emitOwnFirst(part->count),
       arith::ConstantIndexOp::create(builder, loc, part->number)));
   auto buffer = MemRefType::get(shape, into.getElementType());
   hopper::ReduceAddOp::create(

@@ -176,6 +176,7 @@ private:
     IntegerAttr dims[2];
     Value ends[2];
   };
+  Value emitOwnFirst(int64_t count);
   FailureOr<RoundedSums> emitRoundedSums(AccumulateOp op);
   /// Of a buffer in the order of fragments, with so many parts of so many
   /// columns for each warpgroup, the number of one.

@@ -16,8 +16,8 @@ using namespace mlir::attn;
 
 /// Bytes of eight rows of a chunk, in which the swizzle repeats.
 static constexpr int64_t kAtomBytes = 8 * kRowBytes;
-/// The reduced extent of one instruction, and the bytes of its elements.
-static constexpr int64_t kStep = 16, kStepBytes = 32;
+/// The bytes of the reduced extent of one instruction.
+static constexpr int64_t kStepBytes = 2 * hopper::kProductStep;
 
 /// A tile as an operand in shared memory. `leadingBytes` is the distance of
 /// chunks where they lie along the other extent than the reduced one.
@@ -64,7 +64,7 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
   bool isLhsTransposed = op.getLhsTransposed();
   auto lhsTile = dyn_cast<hopper::TileType>(op.getLhs().getType());
   int64_t inner = isTransposed ? rhs.getRows() : rhs.getColumns();
-  int64_t numSteps = llvm::divideCeil(inner, kStep);
+  int64_t numSteps = llvm::divideCeil(inner, hopper::kProductStep);
   int64_t numAcc = outer / 2;
   auto getTileDescriptor = [&](hopper::TileType type, ValueRange tile,
                                bool isTransposed) {
@@ -90,8 +90,8 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
   // Bytes to step `step` of an operand, whose rows or chunks lie along the
   // reduced extent.
   auto getOffset = [](int64_t step, hopper::TileType type, bool isTransposed) {
-    int64_t steps = type.getChunkColumns() / kStep;
-    return isTransposed ? step * kStep * kRowBytes
+    int64_t steps = type.getChunkColumns() / hopper::kProductStep;
+    return isTransposed ? step * hopper::kProductStep * kRowBytes
                         : step / steps * type.getParentRows() * kRowBytes +
                               step % steps * kStepBytes;
   };

@@ -1,6 +1,7 @@
 //===- Extents.cpp - Extents of tensors from those of arguments -----------===//
 
 #include "Extents.h"
+#include "TotalDivision.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,11 +40,9 @@ static bool keepsExtents(scf::ForOp loop, unsigned number) {
 
 /// The operand that must not be 0, or null.
 static OpOperand *getDivisor(Operation *op) {
-  if (isa<arith::DivUIOp, arith::DivSIOp, arith::CeilDivUIOp,
-          arith::CeilDivSIOp, arith::FloorDivSIOp, arith::RemUIOp,
-          arith::RemSIOp, index::DivUOp, index::DivSOp, index::CeilDivUOp,
-          index::CeilDivSOp, index::FloorDivSOp, index::RemUOp, index::RemSOp>(
-          op))
+  if (isIntegerDivision(op) ||
+      isa<index::DivUOp, index::DivSOp, index::CeilDivUOp, index::CeilDivSOp,
+          index::FloorDivSOp, index::RemUOp, index::RemSOp>(op))
     return &op->getOpOperand(1);
   return nullptr;
 }

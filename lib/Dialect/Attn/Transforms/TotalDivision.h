@@ -7,6 +7,7 @@
 
 namespace mlir::attn {
 
+/// Whether an operation of arith divides integers, or gives what is left.
 bool isIntegerDivision(Operation *op);
 
 /// The division that `op` is, of other operands: 0 by zero, and the smallest

@@ -100,11 +100,10 @@ bool hopper::ScheduleAttr::roundsLastSums() const { return getWriteDq(); }
 /// fewer columns than 64 for each, in as much memory.
 int64_t hopper::ScheduleAttr::getSharedOutColumns(int64_t rows,
                                                   int64_t columns) const {
-  constexpr int64_t step = 16;
   int64_t parts = getTileM() / kWarpgroupRows;
   if (rows != kWarpgroupRows || parts < 2)
     return 0;
-  int64_t own = llvm::alignTo(llvm::divideCeil(columns, parts), step);
+  int64_t own = llvm::alignTo(llvm::divideCeil(columns, parts), kProductStep);
   return own < kChunkColumns && llvm::divideCeil(columns, own) ==
                                     llvm::divideCeil(columns, kChunkColumns)
              ? own
@@ -432,12 +431,11 @@ static void printChunks(AsmPrinter &printer, Type element, int64_t columns) {
 
 static LogicalResult verifyChunks(function_ref<InFlightDiagnostic()> emitError,
                                   Type element, int64_t columns) {
-  constexpr int64_t step = 16;
   int64_t most = getChunkColumns(element);
   if (columns == most || (getElementBytes(element) == 2 && columns > 0 &&
-                          columns < most && columns % step == 0))
+                          columns < most && columns % kProductStep == 0))
     return success();
-  return emitError() << "expects chunks of a multiple of " << step
+  return emitError() << "expects chunks of a multiple of " << kProductStep
                      << " columns of 16 bits, up to " << kChunkColumns
                      << ", but got " << columns << " of " << element;
 }

@@ -120,7 +120,7 @@ static LogicalResult verifyProduct(OpT op, ShapedType result) {
                "got ")
            << inner << " and " << rhsInner;
   bool isAlongRows = isTransposed || op.getLhsTransposed();
-  if (int64_t multiple = isAlongRows ? 16 : 8; inner % multiple != 0)
+  if (int64_t multiple = isAlongRows ? kProductStep : 8; inner % multiple != 0)
     return op.emitOpError("expects the reduced extent to be a multiple of ")
            << multiple << ", but got " << inner;
   if (outer % 8 != 0 || outer > 256)

@@ -38,6 +38,8 @@ inline constexpr int64_t kDiagonalStride = kWarpgroupRows + 8;
 inline constexpr int64_t kMostInFlight = 7;
 /// Blocks that have codes start at multiples of this.
 inline constexpr int64_t kCodeAlignment = 16;
+/// The reduced extent of one matrix instruction.
+inline constexpr int64_t kProductStep = 16;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
