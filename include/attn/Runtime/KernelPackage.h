@@ -31,7 +31,7 @@ struct TensorInfo {
 };
 
 /// The version of packages, which are read by the same version alone.
-constexpr int64_t kPackageVersion = 4;
+constexpr int64_t kPackageVersion = 5;
 
 /// Where kernels run.
 enum class DeviceKind : int32_t { CPU = 0, Cuda = 1 };

@@ -6,6 +6,7 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace attn;
 namespace json = llvm::json;
@@ -71,10 +72,12 @@ size_t KernelPackage::getCodeSize() const {
 }
 
 // "attnkern", the sizes of both parts as 64-bit little-endian numbers, the
-// metadata as JSON, the code. The code is the object file, whose size the
-// metadata has as "object_bytes", or a GPU program.
+// metadata as JSON, the code, and XXH3 of all in front as another such number.
+// The code is the object file, whose size the metadata has as "object_bytes",
+// or a GPU program.
 static constexpr llvm::StringLiteral kMagic = "attnkern";
 static constexpr size_t kHeaderSize = kMagic.size() + 2 * sizeof(uint64_t);
+static constexpr size_t kChecksumSize = sizeof(uint64_t);
 
 std::string KernelPackage::toBytes() const {
   std::string text;
@@ -89,9 +92,12 @@ std::string KernelPackage::toBytes() const {
   llvm::support::endian::write64le(sizes, text.size());
   llvm::support::endian::write64le(sizes + sizeof(uint64_t), code.size());
   std::string bytes = kMagic.str();
-  bytes.reserve(kHeaderSize + text.size() + code.size());
+  bytes.reserve(kHeaderSize + text.size() + code.size() + kChecksumSize);
   bytes.append(sizes, sizeof(sizes));
-  return bytes + text + code;
+  bytes.append(text).append(code);
+  char checksum[kChecksumSize];
+  llvm::support::endian::write64le(checksum, llvm::xxh3_64bits(bytes));
+  return bytes.append(checksum, kChecksumSize);
 }
 
 /// The size of the object file at the begin of `code`: all of it or nothing.
@@ -115,18 +121,32 @@ llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
   uint64_t textSize = llvm::support::endian::read64le(sizes);
   uint64_t codeSize = llvm::support::endian::read64le(sizes + sizeof(uint64_t));
   llvm::StringRef rest = bytes.drop_front(kHeaderSize);
-  if (textSize > rest.size() || codeSize != rest.size() - textSize)
+  auto isCut = [&] {
     return llvm::createStringError(
         "expects a kernel package with metadata of " + llvm::Twine(textSize) +
         " bytes and code of " + llvm::Twine(codeSize) + " bytes, but got " +
-        llvm::Twine(rest.size()) + " bytes for both");
+        llvm::Twine(rest.size()) + " bytes for both and a checksum of " +
+        llvm::Twine(kChecksumSize));
+  };
+  if (textSize > rest.size())
+    return isCut();
   llvm::Expected<json::Value> value = parseJSON(rest.take_front(textSize));
   if (!value)
     return value.takeError();
+  // Another version is told as such, whatever follows in it.
   llvm::Expected<KernelMetadata> metadata = KernelMetadata::fromJSON(*value);
   if (!metadata)
     return metadata.takeError();
   llvm::StringRef code = rest.drop_front(textSize);
+  if (code.size() < kChecksumSize || codeSize != code.size() - kChecksumSize)
+    return isCut();
+  code = code.drop_back(kChecksumSize);
+  const char *checksum = bytes.end() - kChecksumSize;
+  if (llvm::support::endian::read64le(checksum) !=
+      llvm::xxh3_64bits(bytes.drop_back(kChecksumSize)))
+    return llvm::createStringError("expects a kernel package as it was written"
+                                   ", but its bytes have another checksum: "
+                                   "write or copy the file again");
   llvm::Expected<uint64_t> objectSize = getObjectSize(*value, code);
   if (!objectSize)
     return objectSize.takeError();

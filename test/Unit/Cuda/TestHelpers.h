@@ -4,9 +4,11 @@
 #define ATTN_TEST_UNIT_CUDA_TESTHELPERS_H
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 #include "gtest/gtest.h"
 #include <cstdlib>
 #include <optional>
@@ -33,6 +35,14 @@ template <typename T> T get(llvm::Expected<T> value) {
 
 inline void expectSuccess(llvm::Error error) {
   EXPECT_EQ(getText(std::move(error)), "");
+}
+
+/// Changed bytes of a package with their own checksum, so that they are read.
+inline std::string seal(std::string bytes) {
+  size_t size = bytes.size() - sizeof(uint64_t);
+  llvm::support::endian::write64le(
+      &bytes[size], llvm::xxh3_64bits(llvm::StringRef(bytes).take_front(size)));
+  return bytes;
 }
 
 inline bool contains(llvm::StringRef text, llvm::StringRef part) {

@@ -9,6 +9,7 @@
 using namespace attn;
 using cuda::get;
 using cuda::getText;
+using cuda::seal;
 namespace json = llvm::json;
 
 /// A kernel for a GPU whose result has the rows of its one input, which must
@@ -48,8 +49,8 @@ static std::string edit(const std::function<void(json::Object &)> &change,
   llvm::raw_string_ostream(text) << value;
   char sizes[8];
   llvm::support::endian::write64le(sizes, text.size());
-  return bytes.substr(0, 8) + std::string(sizes, 8) + bytes.substr(16, 8) +
-         text + bytes.substr(24 + size);
+  return seal(bytes.substr(0, 8) + std::string(sizes, 8) + bytes.substr(16, 8) +
+              text + bytes.substr(24 + size));
 }
 
 static std::string
@@ -97,10 +98,10 @@ TEST(PackageTest, shapes) {
 TEST(PackageTest, errors) {
   EXPECT_EQ(getText(KernelPackage::fromBytes("")),
             "expects a kernel package, but got 0 bytes of something else");
-  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 3; }),
-            "expects a kernel package of version 4, but got version 3");
-  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 5; }),
-            "expects a kernel package of version 4, but got version 5");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 4; }),
+            "expects a kernel package of version 5, but got version 4");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 6; }),
+            "expects a kernel package of version 5, but got version 6");
   EXPECT_EQ(getErrorOf([](json::Object &object) { object.erase("shapes"); }),
             "missing value at metadata.shapes");
   EXPECT_EQ(getErrorOf([](json::Object &object) {
@@ -147,7 +148,26 @@ TEST(PackageTest, errors) {
             "expects JSON of at most 64 levels");
 }
 
-/// No bytes end the process, and what is read can be used.
+/// Whichever bit is another one, a package is not read.
+TEST(PackageTest, checksum) {
+  KernelPackage package = makePackage();
+  package.program.reset();
+  package.object = "machine code";
+  const std::string bytes = package.toBytes();
+  std::string changed = bytes;
+  changed[bytes.size() - 10] ^= 1;
+  EXPECT_EQ(getText(KernelPackage::fromBytes(changed)),
+            "expects a kernel package as it was written, but its bytes have "
+            "another checksum: write or copy the file again");
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    changed = bytes;
+    changed[bit / 8] ^= 1 << bit % 8;
+    EXPECT_NE(getText(KernelPackage::fromBytes(changed)), "");
+  }
+}
+
+/// No bytes end the process, also where their checksum is right, and what is
+/// read can be used.
 TEST(PackageTest, changedBytes) {
   const std::string bytes = makePackage().toBytes();
   int numRead = 0;
@@ -169,7 +189,7 @@ TEST(PackageTest, changedBytes) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string changed = bytes;
       changed[size] ^= 1 << bit;
-      read(changed);
+      read(seal(changed));
     }
   }
   // Numbers become others of the same length, so that more is read.
@@ -179,7 +199,7 @@ TEST(PackageTest, changedBytes) {
     for (char &c : changed)
       if (c >= '0' && c <= '9' && random() % 32 == 0)
         c = '0' + random() % 10;
-    read(changed);
+    read(seal(changed));
   }
   EXPECT_GT(numRead, 100);
 }
