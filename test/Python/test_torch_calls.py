@@ -8,6 +8,10 @@ try:
     from torch.nn.functional import scaled_dot_product_attention as reference
 except ImportError:
     torch = None
+try:
+    from torch.nn.attention import varlen
+except ImportError:
+    varlen = None
 
 if torch is not None:
     import attn.torch as ours
@@ -139,6 +143,18 @@ class Sdpa(Fast):
             ),
             (
                 ValueError,
+                r"broadcast to \(7, 7\), but got \(2, 7, 7\)",
+                (q[0, 0], k[0, 0], v[0, 0], mask.expand(2, 7, 7)),
+                {},
+            ),
+            (
+                ValueError,
+                r"broadcast to \(2, 3, 7, 7\), but got \(1, 2, 3, 7, 7\)",
+                (q, k, v, mask.expand(1, 2, 3, 7, 7)),
+                {},
+            ),
+            (
+                ValueError,
                 "batches and heads that broadcast",
                 (q, k[:, :2], v[:, :2]),
                 {},
@@ -197,6 +213,18 @@ class Varlen(Fast):
         self.check([3, 7, 1], [3, 7, 1])
         self.check([3, 0, 5], [4, 6, 9], extra=3)
         self.check([6], [9], heads=(4, 2), enable_gqa=True)
+
+    @unittest.skipIf(varlen is None, "needs PyTorch's packed sequences")
+    def test_request_of_torch(self):
+        ends = torch.tensor([0, 3, 8])
+        packed = torch.randn(8, 2, 8)
+        arguments = packed, packed, packed, ends, ends
+        out, aux = ours.varlen(*arguments, return_aux=ours.AuxRequest(lse=True))
+        for call in (ours.varlen, torch.compile(ours.varlen, fullgraph=True)):
+            same, lse = call(*arguments, return_aux=varlen.AuxRequest(lse=True))
+            self.assertTrue(torch.equal(same, out) and torch.equal(lse, aux.lse))
+            alone = call(*arguments, return_aux=varlen.AuxRequest())
+            self.assertTrue(torch.equal(alone, out))
 
     def test_windows(self):
         for window in [(-1, 0), (2, 0), (0, 0), (3, 2), (2, -1)]:

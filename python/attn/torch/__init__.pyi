@@ -7,6 +7,7 @@ from torch import Tensor, device as Device
 from torch.nn.attention.flex_attention import AuxOutput as AuxOutput
 from torch.nn.attention.flex_attention import AuxRequest as AuxRequest
 from torch.nn.attention.flex_attention import BlockMask as BlockMask
+from torch.nn.attention.varlen import AuxRequest as _VarlenRequest
 
 from .. import InvalidArgument
 
@@ -184,3 +185,19 @@ def varlen(
     enable_gqa: bool = False,
     score_mod: _ScoreMod | None = None,
 ) -> tuple[Tensor, AuxOutput]: ...
+@overload
+def varlen(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seq_q: Tensor,
+    cu_seq_k: Tensor,
+    max_q: int | None = None,
+    max_k: int | None = None,
+    *,
+    return_aux: _VarlenRequest,
+    scale: float | None = None,
+    window_size: tuple[int, int] = (-1, -1),
+    enable_gqa: bool = False,
+    score_mod: _ScoreMod | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...

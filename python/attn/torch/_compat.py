@@ -39,6 +39,12 @@ def is_overridden(tensors):
     )
 
 
+def is_varlen_request(value):
+    """Whether this is what torch.nn.attention.varlen asks with for more than the
+    output, a class of its own. Whoever has one has loaded that module."""
+    return type(value).__module__ == "torch.nn.attention.varlen"
+
+
 # Whether there is a region of autocast for some device, which is soon told.
 may_cast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 

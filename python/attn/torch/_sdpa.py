@@ -4,7 +4,7 @@ import torch
 from torch import overrides
 
 from . import _compat, _compiled, _frontend, _options
-from ._compat import AuxOutput
+from ._compat import AuxOutput, AuxRequest
 from ._errors import InvalidArgument, OptionConflict
 
 
@@ -41,6 +41,15 @@ def _fold(tensor, lead):
     while tensor.dim() < 4:
         tensor = tensor.unsqueeze(0)
     return tensor.flatten(0, tensor.dim() - 4)
+
+
+def _check_broadcast(attn_mask, wanted):
+    extents = zip(reversed(attn_mask.shape), reversed(wanted))
+    if attn_mask.dim() > len(wanted) or any(e not in (1, whole) for e, whole in extents):
+        raise InvalidArgument(
+            f"expects attn_mask to broadcast to {wanted}, but got"
+            f" {tuple(attn_mask.shape)}"
+        )
 
 
 def _broadcast(*shapes):
@@ -152,19 +161,11 @@ def sdpa(
         batch = 1 if key.size(0) == value.size(0) == 1 else outer[0]
         key, value = (x.expand(batch, outer[1], -1, -1) for x in (key, value))
     if attn_mask is not None:
-        if attn_mask.dim() > 4:
+        _check_broadcast(attn_mask, (*lead, query.size(-2), key.size(-2)))
+        if len(lead) > 2:
             attn_mask = _fold(attn_mask, lead)
-        elif len(lead) > 2:
-            attn_mask = _fold(attn_mask, lead)
-        else:
-            while attn_mask.dim() < 4:
-                attn_mask = attn_mask.unsqueeze(0)
-        wanted = (*query.shape[:-1], key.size(-2))
-        if any(e not in (1, whole) for e, whole in zip(attn_mask.shape, wanted)):
-            raise InvalidArgument(
-                f"expects attn_mask to broadcast to {wanted}, but got"
-                f" {tuple(attn_mask.shape)}"
-            )
+        while attn_mask.dim() < 4:
+            attn_mask = attn_mask.unsqueeze(0)
     _frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
     score_mod, mask_mod = functions(attn_mask, is_causal)
     what = query, key, value, score_mod, mask_mod, scale
@@ -239,7 +240,8 @@ def varlen(
                   one have no key
     cu_seq_k      the same for keys
     max_q, max_k  mean nothing here
-    return_aux    an AuxRequest for the log-sum-exp and the largest scores
+    return_aux    an AuxRequest for the log-sum-exp and the largest scores, or
+                  that of torch.nn.attention.varlen
     scale         of scores, by default 1 / sqrt(E)
     window_size   (left, right): how many keys before and behind its own a query
                   sees, where the last query is at the last key; -1 is all, so
@@ -249,7 +251,8 @@ def varlen(
                   from the start of the packed tensors
 
     Returns [total of queries, Hq, Ev], and with return_aux an AuxOutput, whose
-    tensors are [Hq, total of queries].
+    tensors are [Hq, total of queries]. A request of torch.nn.attention.varlen
+    with lse gives that tensor in place of an AuxOutput.
     """
     tensors = query, key, value, cu_seq_q, cu_seq_k
     if _compat.is_overridden(tensors):
@@ -263,6 +266,9 @@ def varlen(
             enable_gqa=enable_gqa,
             score_mod=score_mod,
         )
+    is_like_torch = _compat.is_varlen_request(return_aux)
+    if is_like_torch:
+        return_aux = AuxRequest(lse=True) if return_aux.lse else None
     if return_aux is not None:
         _frontend.check_request(return_aux)
     _frontend.check_tensors(query, key, value)
@@ -293,6 +299,8 @@ def varlen(
     out = out.squeeze(0).transpose(0, 1)
     if return_aux is None:
         return out
+    if is_like_torch:
+        return out, lse.squeeze(0)
     largest = None
     if wants_max:
         largest = _frontend.max_scores(lse, *arguments, _options.NONE).squeeze(0)
