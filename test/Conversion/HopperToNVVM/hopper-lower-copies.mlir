@@ -162,3 +162,54 @@ gpu.module @v {
     gpu.return
   }
 }
+
+// Booleans are bytes of the buffer and bits of the vector. A warp loads them
+// without a wait in between, and votes; one thread waits for room, writes the
+// words and arrives. A thread that reads them shifts by its first column, or
+// its row, and tests constant bits.
+
+// CHECK-LABEL: llvm.func @bits
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK: %[[LAST:.*]] = arith.cmpi ult, %{{.*}}, %c16_i32
+// CHECK: ld.global.nc.u8
+// CHECK: %[[READ:.*]] = arith.andi %{{.*}}, %[[LAST]] : i1
+// CHECK: ld.global.nc.u8{{.*}}, %[[READ]] :
+// CHECK-NOT: nvvm.cp.async
+// CHECK-COUNT-2: nvvm.vote.sync ballot
+// CHECK: scf.if
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK-COUNT-2: llvm.store
+// CHECK: mbarrier.arrive
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: %[[FIRST:.*]] = arith.shli %{{.*}}, %c1_i32
+// CHECK: %[[WORD:.*]] = llvm.load {{.*}} -> i32
+// CHECK: %[[BITS:.*]] = arith.shrui %[[WORD]], %[[FIRST]]
+// CHECK: and.b32 t, $1, 1;{{.*}} %[[BITS]]
+// CHECK-COUNT-7: %[[BITS]]
+// CHECK: %[[WORD:.*]] = llvm.load {{.*}} -> i32
+// CHECK: %[[LAST:.*]] = arith.shrui %[[WORD]], %[[FIRST]]
+// CHECK-COUNT-4: %[[LAST]]
+// CHECK-NOT: %[[LAST]]
+// CHECK: nvvm.bar.warp.sync
+// CHECK: %[[ROW:.*]] = llvm.load {{.*}} -> i32
+// CHECK: arith.shrui %[[ROW]]
+// CHECK: and.b32 t, $1, 1;
+// CHECK: and.b32 t, $1, 256;
+// CHECK: llvm.return
+gpu.module @w {
+  gpu.func @bits(%flags: memref<?xi1> {hopper.operand = 0 : i64}, %n: i32 {hopper.operand = 1 : i64},
+                 %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
+    %ch = hopper.create_channel : !hopper.channel<2x48xi1>
+    %rows = hopper.create_channel : !hopper.channel<2x64xi1>
+    hopper.warp_specialize partition @load warps(1) {
+      hopper.put_vector %ch[%n], %flags[%x] zero_fill : !hopper.channel<2x48xi1>, memref<?xi1>
+    } partition @compute registers(240) {
+      %t = hopper.get %ch[%n] : !hopper.channel<2x48xi1> -> !hopper.tile<48xi1>
+      %v = hopper.load_fragment %t : !hopper.tile<48xi1> -> vector<48x1xi1>
+      hopper.release %ch[%n] : !hopper.channel<2x48xi1>
+      %r = hopper.get %rows[%n] : !hopper.channel<2x64xi1> -> !hopper.tile<64xi1>
+      %w = hopper.load_fragment %r : !hopper.tile<64xi1> -> vector<1x64xi1>
+    }
+    gpu.return
+  }
+}

@@ -15,12 +15,12 @@ func.func private @f(!hopper.channel<64xf32>)
 
 // -----
 
-// expected-error@+1 {{expects a vector of f32 or i32, but got 'bf16'}}
+// expected-error@+1 {{expects a vector of f32, i32 or i1, but got 'bf16'}}
 func.func private @f(!hopper.channel<2x64xbf16>)
 
 // -----
 
-// expected-error@+1 {{expects a vector of f32 or i32, but got 'f16'}}
+// expected-error@+1 {{expects a vector of f32, i32 or i1, but got 'f16'}}
 func.func private @f(!hopper.tile<64xf16>)
 
 // -----

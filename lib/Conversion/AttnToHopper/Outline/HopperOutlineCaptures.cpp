@@ -92,8 +92,9 @@ static bool isCaptureVector(GatherOp read, TileLoopOp loop) {
       !isOfBlock(read, loop))
     return false;
   auto type = cast<VectorType>(read.getType());
+  Type element = type.getElementType();
   return type.getDimSize(0) % 8 == 0 &&
-         (type.getElementType().isF32() || type.getElementType().isInteger(32));
+         (element.isF32() || element.isInteger(32) || element.isInteger(1));
 }
 
 /// Vectors are small, and are read later than the tiles of their block. So that

@@ -11,8 +11,10 @@ using namespace mlir::attn;
 
 /// The bytes of a tile, or of a vector.
 template <typename TypeT> static int64_t getTileBytes(TypeT type) {
-  if (type.isVector())
-    return type.getRows() * kVectorBytes;
+  if (type.isVector()) {
+    int64_t perWord = type.getElementType().isInteger(1) ? kVectorBits : 1;
+    return llvm::divideCeil(type.getRows(), perWord) * kVectorBytes;
+  }
   return llvm::divideCeil(type.getColumns(), type.getChunkColumns()) *
          type.getRows() * kRowBytes;
 }
@@ -76,7 +78,7 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
         tile.fullArrivals = producer.getThreads();
       tile.isWrittenByThreads |= map.getAligned();
     } else if (auto vector = dyn_cast<hopper::PutVectorOp>(op)) {
-      if (vector.getZeroFill())
+      if (vector.getZeroFill() && !channel.getTileType().isBits())
         tile.fullArrivals = producer.getThreads();
     } else if (isa<hopper::PutFragmentOp, hopper::PutBF16x3Op>(op)) {
       tile.fullArrivals = producer.getWarps();

@@ -93,6 +93,50 @@ static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
   });
 }
 
+namespace {
+/// An element of a vector that a thread copies.
+struct OwnElement {
+  /// Elements in front of those that the threads copy at the same time.
+  int64_t first;
+  SmallVector<IndexElement> position;
+  /// Whether it is in the buffer, and whether in the vector: null, if it always
+  /// is.
+  Value isInside, isOwn;
+};
+} // namespace
+
+/// The elements that thread `own` of `threads` copies.
+static SmallVector<OwnElement> getOwnElements(ThreadBuilder &b,
+                                              hopper::PutVectorOp op,
+                                              Operands<hopper::PutVectorOp> in,
+                                              const BufferParameter &buffer,
+                                              Value own, int64_t threads) {
+  SmallVector<IndexElement> position = b.getPosition(in.getIndices());
+  // The same for all elements but for the last index.
+  Value outer;
+  auto requireInside = [&](Value condition, IndexElement index,
+                           IndexElement extent) -> Value {
+    Value isInside = b.ult(b.toInt(index, 64), b.toInt(extent, 64));
+    return condition ? b.andI(condition, isInside) : isInside;
+  };
+  for (auto [index, extent] :
+       llvm::zip(ArrayRef(position).drop_back(), buffer.extents))
+    outer = requireInside(outer, index, extent);
+  IndexElement last = position.back();
+  last.base = b.add(b.toInt(IndexElement{last.base, 0}, 64), b.zext64(own));
+  SmallVector<OwnElement> list;
+  int64_t count = op.getChannel().getType().getRows();
+  for (int64_t first = 0; first < count; first += threads) {
+    position.back() = {last.base, last.offset + first};
+    Value isOwn =
+        first + threads <= count ? Value() : b.ult(own, count - first);
+    list.push_back(
+        {first, position,
+         requireInside(outer, position.back(), buffer.extents.back()), isOwn});
+  }
+  return list;
+}
+
 /// Each thread starts copies of some elements, and arrives when they are done,
 /// without waiting for them. Those outside of the buffer have no bytes.
 static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
@@ -100,48 +144,51 @@ static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
                               Value full) {
   BufferParameter buffer =
       b.getBuffer(op.getSource().getType(), in.getSource());
-  SmallVector<IndexElement> position = b.getPosition(in.getIndices());
-  // The same for all elements but for the last index.
-  Value isInside;
-  auto require = [&](Value index, IndexElement extent) {
-    Value inRange = b.ult(index, b.toInt(extent, 64));
-    isInside = isInside ? b.andI(isInside, inRange) : inRange;
-  };
-  for (auto [index, extent] :
-       llvm::zip(ArrayRef(position).drop_back(), buffer.extents))
-    require(b.toInt(index, 64), extent);
   int64_t threads = b.thread.partition.getThreads();
-  int64_t count = op.getChannel().getType().getRows();
-  Value own = b.thread.lane;
-  if (threads > hopper::kWarpThreads)
-    own = b.thread.inGroup;
-  IndexElement last = position.back();
-  last.base = b.add(b.toInt(IndexElement{last.base, 0}, 64), b.zext64(own));
-  Value outer = isInside;
-  for (int64_t first = 0; first < count; first += threads) {
-    auto copy = [&] {
-      isInside = outer;
-      position.back() = {last.base, last.offset + first};
-      require(b.toInt(position.back(), 64), buffer.extents.back());
-      Value bytes = b.select(isInside, b.i32(kVectorBytes), b.i32(0));
-      Value at =
-          b.offsetPointer(to, b.mul(b.addOffset(own, first), kVectorBytes));
+  Value own = threads > hopper::kWarpThreads ? b.thread.inGroup : b.thread.lane;
+  bool haveAll = true;
+  for (const OwnElement &element :
+       getOwnElements(b, op, in, buffer, own, threads)) {
+    haveAll &= !element.isOwn;
+    b.ifThen(element.isOwn, [&] {
+      Value bytes = b.select(element.isInside, b.i32(kVectorBytes), b.i32(0));
+      Value at = b.offsetPointer(
+          to, b.mul(b.addOffset(own, element.first), kVectorBytes));
       NVVM::CpAsyncOp::create(
-          b, at, b.getAddress(buffer, position, kVectorBytes), kVectorBytes,
-          NVVM::LoadCacheModifierKind::CA, bytes);
-    };
-    if (first + threads <= count)
-      copy();
-    else
-      b.ifThen(b.ult(own, count - first), copy);
+          b, at, b.getAddress(buffer, element.position, kVectorBytes),
+          kVectorBytes, NVVM::LoadCacheModifierKind::CA, bytes);
+    });
   }
   // Threads without a last element would go on alone.
-  if (count % threads != 0)
+  if (!haveAll)
     emitWarpSync(b);
   NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
 }
 
-/// The hardware arrives when all elements are there.
+/// The words of bits, which all threads of each warp get.
+static Elements getBits(ThreadBuilder &b, hopper::PutVectorOp op,
+                        Operands<hopper::PutVectorOp> in) {
+  BufferParameter buffer =
+      b.getBuffer(op.getSource().getType(), in.getSource());
+  // All loads are on their way before the first one is waited for.
+  Elements words = llvm::map_to_vector(
+      getOwnElements(b, op, in, buffer, b.thread.lane, hopper::kWarpThreads),
+      [&](const OwnElement &element) -> Value {
+        Value isRead = element.isInside;
+        if (element.isOwn)
+          isRead = b.andI(isRead, element.isOwn);
+        return b.loadGlobal(b.getAddress(buffer, element.position, 1), isRead,
+                            /*bits=*/8);
+      });
+  for (Value &word : words)
+    word = NVVM::VoteSyncOp::create(b, b.getI32Type(), b.i32(-1),
+                                    b.ne(b.andI(word, 1), 0),
+                                    NVVM::VoteSyncKind::ballot);
+  return words;
+}
+
+/// Elements are copied by the hardware, by threads if some may not be there, or
+/// by one thread as bits.
 static void lowerPutVector(hopper::PutVectorOp op,
                            Operands<hopper::PutVectorOp> in, ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();
@@ -149,13 +196,28 @@ static void lowerPutVector(hopper::PutVectorOp op,
   Value number = in.getNumber()[0];
   Value stage = getStage(b, number, type.getStages());
   Value phase = getFreePhase(b, number, type.getStages());
-  if (op.getZeroFill()) {
-    Value full = emitWaitFree(b, tile, stage, phase);
-    emitElementCopies(
-        b, op, in, getSharedPointer(b, getTile(getStageTile(b, tile, stage))),
-        full);
+  auto getPointer = [&] {
+    return getSharedPointer(b, getTile(getStageTile(b, tile, stage)));
+  };
+  if (type.getTileType().isBits()) {
+    Elements words = getBits(b, op, in);
+    emitByLeader(b, [&] {
+      Value full = emitWaitFree(b, tile, stage, phase);
+      for (auto [number, word] : llvm::enumerate(words))
+        LLVM::StoreOp::create(
+            b, word,
+            b.offsetPointer(getPointer(),
+                            static_cast<int64_t>(number) * kVectorBytes));
+      emitArrive(b, full);
+    });
     return;
   }
+  if (op.getZeroFill()) {
+    Value full = emitWaitFree(b, tile, stage, phase);
+    emitElementCopies(b, op, in, getPointer(), full);
+    return;
+  }
+  // The hardware arrives when all elements are there.
   emitByLeader(b, [&] {
     Value full = emitWaitFree(b, tile, stage, phase);
     Value bytes = b.i32(type.getRows() * kVectorBytes);
@@ -163,9 +225,7 @@ static void lowerPutVector(hopper::PutVectorOp op,
         b, TypeRange(), full, bytes, NVVM::MemScopeKind::CTA,
         /*relaxed=*/false, /*predicate=*/Value());
     NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        b,
-        toCluster(b,
-                  getSharedPointer(b, getTile(getStageTile(b, tile, stage)))),
+        b, toCluster(b, getPointer()),
         b.getAddress(b.getBuffer(op.getSource().getType(), in.getSource()),
                      b.getPosition(in.getIndices()), kVectorBytes),
         full, bytes, /*multicastMask=*/Value(), /*l2CacheHint=*/Value());

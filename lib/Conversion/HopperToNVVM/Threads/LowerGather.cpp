@@ -13,17 +13,6 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
   Type element = getElementTypeOrSelf(op.getType());
   bool isIndex = element.isIndex(), isBool = element.isInteger(1);
   unsigned bits = isIndex ? 64 : isBool ? 8 : element.getIntOrFloatBitWidth();
-  // A byte comes with zeros above, so that a register of 32 bits needs no more.
-  unsigned loadBits = bits == 8 ? 32 : bits;
-  Type loadType = b.getIntegerType(loadBits);
-  StringRef letter = loadBits == 64 ? "l" : loadBits == 32 ? "r" : "h";
-  std::string suffix = bits == 8 ? "u8" : ("b" + Twine(bits)).str();
-  std::string move = ("mov.b" + Twine(loadBits)).str();
-  // Not read unless the predicate holds.
-  std::string text = ("{ " + Twine(move) + " $0, 0; @$2 ld.global.nc." +
-                      suffix + " $0, [$1]; }")
-                         .str();
-  std::string constraints = ("=&" + letter + ",l,b").str();
   Elements list;
   // Of 16-bit floats, two go to one register.
   std::optional<Fragment> fragment = Fragment::get(op.getType());
@@ -56,7 +45,7 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
       active = b.andI(active, inRange);
     }
     Value address = b.getAddress(buffer, position, bits / 8);
-    Value loaded = b.asmOp(text, constraints, {address, active}, loadType)[0];
+    Value loaded = b.loadGlobal(address, active, bits);
     if (isPacked)
       loaded = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
     else if (isBool)

@@ -135,6 +135,17 @@ SmallVector<Value> ThreadBuilder::asmOp(StringRef text, StringRef constraints,
   return list;
 }
 
+Value ThreadBuilder::loadGlobal(Value address, Value condition, unsigned bits) {
+  unsigned registerBits = bits == 8 ? 32 : bits;
+  StringRef letter = registerBits == 64 ? "l" : registerBits == 32 ? "r" : "h";
+  std::string suffix = bits == 8 ? "u8" : ("b" + Twine(bits)).str();
+  std::string text = ("{ mov.b" + Twine(registerBits) +
+                      " $0, 0; @$2 ld.global.nc." + suffix + " $0, [$1]; }")
+                         .str();
+  return asmOp(text, ("=&" + letter + ",l,b").str(), {address, condition},
+               getIntegerType(registerBits))[0];
+}
+
 Value ThreadBuilder::toBool(Value byte) {
   Value value = arith::TruncIOp::create(*this, getI1Type(), byte);
   kernel.facts.bytes[value] = byte;

@@ -25,6 +25,8 @@ namespace mlir::attn {
 inline constexpr int64_t kRowBytes = 128;
 /// Bytes of an element of a vector in shared memory.
 inline constexpr int64_t kVectorBytes = 4;
+/// Elements of i1 in a word of a vector.
+inline constexpr int64_t kVectorBits = 32;
 /// Bytes that are swizzled together, and that a thread copies at a time.
 inline constexpr int64_t kSegmentBytes = 16;
 /// Tiles with swizzled rows start at multiples of this.
@@ -242,6 +244,10 @@ public:
   /// Instructions that do more than compute their results.
   SmallVector<Value> asmOp(StringRef text, StringRef constraints,
                            ValueRange operands, TypeRange results);
+  /// An integer of so many bits in global memory, which no one writes, or 0
+  /// where a condition does not hold and nothing is read. A byte is an i32, so
+  /// that its register needs no conversion.
+  Value loadGlobal(Value address, Value condition, unsigned bits);
   /// The boolean that is the lowest bit of an i32, of which this is noted.
   Value toBool(Value byte);
   /// Whether a bit of a word is set.

@@ -412,8 +412,10 @@ static void printShape(AsmPrinter &printer, int64_t rows, int64_t columns,
 
 static LogicalResult verifyVector(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t columns, Type element) {
-  if (columns == 0 && !element.isF32() && !element.isInteger(32))
-    return emitError() << "expects a vector of f32 or i32, but got " << element;
+  if (columns == 0 && !element.isF32() && !element.isInteger(32) &&
+      !element.isInteger(1))
+    return emitError() << "expects a vector of f32, i32 or i1, but got "
+                       << element;
   return success();
 }
 

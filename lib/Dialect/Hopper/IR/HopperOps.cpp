@@ -207,7 +207,10 @@ void GetOp::build(OpBuilder &builder, OperationState &state, Value channel,
 LogicalResult mlir::attn::hopper::verifyVectorSource(Operation *op,
                                                      Type element,
                                                      MemRefType source,
-                                                     ValueRange indices) {
+                                                     ValueRange indices,
+                                                     bool zeroFill) {
+  if (element.isInteger(1) && !zeroFill)
+    return op->emitOpError("expects zero_fill with elements of i1");
   if (source.getElementType() != element || source.getRank() < 1 ||
       failed(verifyContiguous(source)))
     return op->emitOpError("expects a buffer of ")
@@ -219,15 +222,26 @@ LogicalResult mlir::attn::hopper::verifyVectorSource(Operation *op,
   return success();
 }
 
+/// A step does not say how many threads will run it.
+static LogicalResult verifyOfWarps(Operation *op, PartitionAttr partition) {
+  if (getPartition(op) && partition.getThreads() % kWarpThreads != 0)
+    return op->emitOpError("expects a partition of warps, but got ")
+           << partition.getThreads() << " threads";
+  return success();
+}
+
 LogicalResult PutVectorOp::verify() {
   ChannelType channel = getChannel().getType();
   if (!channel.isVector())
     return emitOpError("expects a channel of vectors, but got ") << channel;
   if (failed(verifyVectorSource(*this, channel.getElementType(),
                                 cast<MemRefType>(getSource().getType()),
-                                getIndices())))
+                                getIndices(), getZeroFill())))
     return failure();
-  return verifyInOneReplica(*this);
+  FailureOr<PartitionAttr> partition = verifyInOneReplica(*this);
+  if (failed(partition) || !channel.getTileType().isBits())
+    return partition;
+  return verifyOfWarps(*this, *partition);
 }
 
 LogicalResult PutBF16x3Op::verify() {
@@ -241,11 +255,7 @@ LogicalResult PutBF16x3Op::verify() {
   FailureOr<PartitionAttr> partition = verifyInOneReplica(*this);
   if (failed(partition))
     return failure();
-  // A step does not say how many threads will run it.
-  if (getPartition(*this) && partition->getThreads() % kWarpThreads != 0)
-    return emitOpError("expects a partition of warps, but got ")
-           << partition->getThreads() << " threads";
-  return success();
+  return verifyOfWarps(*this, *partition);
 }
 
 LogicalResult PutFragmentOp::verify() {

@@ -513,7 +513,7 @@ LogicalResult LoadVectorOp::verify() {
            << tile;
   return verifyVectorSource(*this, tile.getElementType(),
                             cast<MemRefType>(getSource().getType()),
-                            getIndices());
+                            getIndices(), getZeroFill());
 }
 
 LogicalResult LoadOp::verify() {
@@ -532,6 +532,8 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult OwnRowsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
+  if (source.isBits())
+    return emitOpError("expects rows of whole words, but got ") << source;
   if (result.getRows() != kWarpgroupRows ||
       result.getParentRows() != source.getRows() ||
       result.getColumns() != source.getColumns() ||

@@ -9,6 +9,8 @@ using namespace mlir::attn::hopper;
 LogicalResult RowsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
   constexpr int64_t least = 8;
+  if (source.isBits())
+    return emitOpError("expects rows of whole words, but got ") << source;
   if (result.getRows() % least != 0 ||
       source.getRows() != source.getParentRows() ||
       source.getRows() % result.getRows() != 0 ||

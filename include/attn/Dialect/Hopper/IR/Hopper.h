@@ -191,7 +191,7 @@ Value getChannelOf(Value tile);
 
 /// Checks where elements of a buffer are copied from, as a vector.
 LogicalResult verifyVectorSource(Operation *op, Type element, MemRefType source,
-                                 ValueRange indices);
+                                 ValueRange indices, bool zeroFill);
 
 /// The partition that `op` is in, or null.
 PartitionAttr getPartition(Operation *op);

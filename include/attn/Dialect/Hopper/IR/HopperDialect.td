@@ -269,7 +269,8 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
   let description = [{
     `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of as many columns as are 128 bytes, whose rows are swizzled. T is bf16
     or f16, of which products are, or f32, i8 or i1, an i1 being a byte.
-    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R. `!hopper.tile<R x f32>` is a vector, without columns.
+    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R. `!hopper.tile<R x f32>` is a vector, without columns, of f32, i32 or i1. Of i1 it is words of 32 bits,
+    of which bit r % 32 of word r / 32 is element r.
 
     `!hopper.tile<R x C x T, chunks of N>`: each chunk starts with column N of the one before, a multiple of 16, and what is behind its N columns is not
     read. So columns that replicas share out start with a chunk where they are no multiples of 64: 96 columns of two replicas are chunks of 48. A product
@@ -285,6 +286,8 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isVector() const { return getColumns() == 0; }
+    /// A vector of words, with a bit for each element.
+    bool isBits() const { return isVector() && getElementType().isInteger(1); }
   }];
 }
 
@@ -292,7 +295,7 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
   let summary = "a ring of tiles between partitions";
   let description = [{
     `!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4. Each tile of
-    `!hopper.channel<S x R x C x T, payload>` comes with a number of 32 bits from the producer. `!hopper.channel<S x R x f32>` has S vectors of R floats, a multiple of 8.
+    `!hopper.channel<S x R x C x T, payload>` comes with a number of 32 bits from the producer. `!hopper.channel<S x R x f32>` has S vectors of R elements, a multiple of 8.
     `!hopper.channel<S x R x C x T, chunks of N>` has tiles with such chunks.
   }];
   let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
@@ -304,6 +307,8 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
       return TileType::get(getContext(), getRows(), getColumns(), getElementType(), getRows(), getChunkColumns());
     }
     bool isVector() const { return getColumns() == 0; }
+    /// A vector of words, with a bit for each element.
+    bool isBits() const { return isVector() && getElementType().isInteger(1); }
   }];
 }
 
