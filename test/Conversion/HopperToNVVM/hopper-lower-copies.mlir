@@ -139,8 +139,8 @@ gpu.module @kernels {
 
 // CHECK: llvm.func @vector(%[[SOURCE:[^ ]*]]: !llvm.ptr<1>, %[[EXTENT:[^ ]*]]: i32
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c32_i32
-// CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: %[[IN:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : i64
+// CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: %[[BYTES:.*]] = arith.select %[[IN]], %c4_i32, %c0_i32
 // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 4, cache = ca, %[[BYTES]]
 // CHECK: scf.if
@@ -165,8 +165,8 @@ gpu.module @v {
 
 // Booleans are bytes of the buffer and bits of the vector. A warp loads them
 // without a wait in between, and votes; one thread waits for room, writes the
-// words and arrives. A thread that reads them shifts by its first column, or
-// its row, and tests constant bits.
+// words and arrives. A thread that reads them shifts by its first column, and
+// tests constant bits.
 
 // CHECK-LABEL: llvm.func @bits
 // CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
@@ -191,24 +191,62 @@ gpu.module @v {
 // CHECK-COUNT-4: %[[LAST]]
 // CHECK-NOT: %[[LAST]]
 // CHECK: nvvm.bar.warp.sync
-// CHECK: %[[ROW:.*]] = llvm.load {{.*}} -> i32
-// CHECK: arith.shrui %[[ROW]]
-// CHECK: and.b32 t, $1, 1;
-// CHECK: and.b32 t, $1, 256;
 // CHECK: llvm.return
 gpu.module @w {
   gpu.func @bits(%flags: memref<?xi1> {hopper.operand = 0 : i64}, %n: i32 {hopper.operand = 1 : i64},
                  %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
     %ch = hopper.create_channel : !hopper.channel<2x48xi1>
-    %rows = hopper.create_channel : !hopper.channel<2x64xi1>
     hopper.warp_specialize partition @load warps(1) {
       hopper.put_vector %ch[%n], %flags[%x] zero_fill : !hopper.channel<2x48xi1>, memref<?xi1>
     } partition @compute registers(240) {
       %t = hopper.get %ch[%n] : !hopper.channel<2x48xi1> -> !hopper.tile<48xi1>
       %v = hopper.load_fragment %t : !hopper.tile<48xi1> -> vector<48x1xi1>
       hopper.release %ch[%n] : !hopper.channel<2x48xi1>
-      %r = hopper.get %rows[%n] : !hopper.channel<2x64xi1> -> !hopper.tile<64xi1>
-      %w = hopper.load_fragment %r : !hopper.tile<64xi1> -> vector<1x64xi1>
+    }
+    gpu.return
+  }
+}
+
+// Elements of 8 bytes are copied as those of 4 are. Smaller ones are loaded
+// before the wait, by each thread, stored behind it, and then each arrives.
+
+// CHECK-LABEL: llvm.func @sizes
+// CHECK: ld.global.nc.b16
+// CHECK: ld.global.nc.b16
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: llvm.store %{{.*}} : i16
+// CHECK: scf.if
+// CHECK: llvm.store %{{.*}} : i16
+// CHECK: nvvm.bar.warp.sync
+// CHECK: mbarrier.arrive.shared
+// CHECK: ld.global.nc.u8
+// CHECK: arith.trunci %{{.*}} : i32 to i8
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: llvm.store %{{.*}} : i8
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 8, cache = ca
+// CHECK: nvvm.cp.async.mbarrier.arrive
+// CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> vector<2xbf16>
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr<3> -> vector<2xi8>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<2xi64>
+gpu.module @u {
+  gpu.func @sizes(%halves: memref<?xbf16> {hopper.operand = 0 : i64}, %bytes: memref<?xi8> {hopper.operand = 1 : i64},
+                  %ids: memref<?xi64> {hopper.operand = 2 : i64}, %n: i32 {hopper.operand = 3 : i64},
+                  %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
+    %a = hopper.create_channel : !hopper.channel<2x48xbf16>
+    %b = hopper.create_channel : !hopper.channel<2x32xi8>
+    %c = hopper.create_channel : !hopper.channel<2x32xi64>
+    hopper.warp_specialize partition @load warps(1) {
+      hopper.put_vector %a[%n], %halves[%x] zero_fill : !hopper.channel<2x48xbf16>, memref<?xbf16>
+      hopper.put_vector %b[%n], %bytes[%x] zero_fill : !hopper.channel<2x32xi8>, memref<?xi8>
+      hopper.put_vector %c[%n], %ids[%x] zero_fill : !hopper.channel<2x32xi64>, memref<?xi64>
+    } partition @compute registers(240) {
+      %0 = hopper.get %a[%n] : !hopper.channel<2x48xbf16> -> !hopper.tile<48xbf16>
+      %u = hopper.load_fragment %0 : !hopper.tile<48xbf16> -> vector<48x1xbf16>
+      %1 = hopper.get %b[%n] : !hopper.channel<2x32xi8> -> !hopper.tile<32xi8>
+      %v = hopper.load_fragment %1 : !hopper.tile<32xi8> -> vector<32x1xi8>
+      %2 = hopper.get %c[%n] : !hopper.channel<2x32xi64> -> !hopper.tile<32xi64>
+      %w = hopper.load_fragment %2 : !hopper.tile<32xi64> -> vector<32x1xi64>
     }
     gpu.return
   }

@@ -132,7 +132,7 @@ func.func @f(%c: !hopper.channel<2x80xf32>, %n: i32, %x: index, %m: memref<?xf16
 
 func.func @f(%c: !hopper.channel<2x80xi1>, %n: i32, %x: index, %m: memref<?xi1>) {
   hopper.warp_specialize partition @load warps(1) {
-    // expected-error@+1 {{expects zero_fill with elements of i1}}
+    // expected-error@+1 {{expects zero_fill with elements of 'i1'}}
     hopper.put_vector %c[%n], %m[%x] : !hopper.channel<2x80xi1>, memref<?xi1>
   }
   return
@@ -152,7 +152,7 @@ func.func @f(%c: !hopper.channel<2x80xi1>, %n: i32, %x: index, %m: memref<?xi1>)
 
 func.func @f(%t: !hopper.tile<128xi1>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.rows' op expects rows of whole words, but got '!hopper.tile<128xi1>'}}
+    // expected-error@+1 {{'hopper.rows' op expects rows of 32-bit elements, but got '!hopper.tile<128xi1>'}}
     %r = hopper.rows %t[%x] : !hopper.tile<128xi1> -> !hopper.tile<64xi1, of 128>
   }
   return

@@ -183,7 +183,7 @@ func.func @own_columns_of_chunks(%tile: !hopper.tile<64x96xbf16, chunks of 48>) 
 // -----
 
 func.func @own_rows_of_bits(%tile: !hopper.tile<128xi1>) {
-  // expected-error@+1 {{expects rows of whole words, but got '!hopper.tile<128xi1>'}}
+  // expected-error@+1 {{expects rows of 32-bit elements, but got '!hopper.tile<128xi1>'}}
   %x = hopper.own_rows %tile : !hopper.tile<128xi1> -> !hopper.tile<64xi1, of 128>
   return
 }

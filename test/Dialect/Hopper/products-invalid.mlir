@@ -2,6 +2,17 @@
 
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
+func.func @f(%t: !hopper.tile<64xi64>) {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
+    // expected-error@+1 {{expects the result to be 'vector<64x1xi64>', but got 'vector<1x64xi64>'}}
+    %0 = hopper.load_fragment %t : !hopper.tile<64xi64> -> vector<1x64xi64>
+  }
+  return
+}
+
+// -----
+
 func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
   hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.load_fragment' op expects a partition whose replicas have 128 threads, but got 1}}

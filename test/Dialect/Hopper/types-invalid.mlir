@@ -15,13 +15,18 @@ func.func private @f(!hopper.channel<64xf32>)
 
 // -----
 
-// expected-error@+1 {{expects a vector of f32, i32 or i1, but got 'bf16'}}
-func.func private @f(!hopper.channel<2x64xbf16>)
+// expected-error@+1 {{expects a vector of f16, bf16, f32, f64 or integers of 1, 8, 16, 32 or 64 bits, but got 'i4'}}
+func.func private @f(!hopper.channel<2x64xi4>)
 
 // -----
 
-// expected-error@+1 {{expects a vector of f32, i32 or i1, but got 'f16'}}
-func.func private @f(!hopper.tile<64xf16>)
+// expected-error@+1 {{expects a vector of f16, bf16, f32, f64 or integers of 1, 8, 16, 32 or 64 bits, but got 'tf32'}}
+func.func private @f(!hopper.tile<64xtf32>)
+
+// -----
+
+// expected-error@+1 {{expects bf16, f16, f32, i8 or i1, but got 'index'}}
+func.func private @f(!hopper.tile<64xindex>)
 
 // -----
 

@@ -92,14 +92,13 @@ static bool isCaptureVector(GatherOp read, TileLoopOp loop) {
       !isOfBlock(read, loop))
     return false;
   auto type = cast<VectorType>(read.getType());
-  Type element = type.getElementType();
-  return type.getDimSize(0) % 8 == 0 &&
-         (element.isF32() || element.isInteger(32) || element.isInteger(1));
+  return type.getDimSize(0) % 8 == 0 && !type.getElementType().isIndex();
 }
 
 /// Vectors are small, and are read later than the tiles of their block. So that
-/// no copy waits for that, there are more of them than of tiles.
-static constexpr int64_t kVectorStages = 4;
+/// no copy waits for that, there are more of them than of tiles where there is
+/// memory.
+static constexpr int64_t kVectorStages[] = {4, 2};
 
 /// What scores and predicates read by position, as far as there is memory.
 void Outliner::matchVectors() {
@@ -116,7 +115,6 @@ void Outliner::matchVectors() {
   });
   int64_t free = getFreeSharedBytes(getTarget(function), schedule,
                                     query.columns, getResultColumns(), types);
-  int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
   auto match = [&](GatherOp read, MaskTileOp mask) {
     if ((mask && !havePredicates) || readsOfKeys.contains(read) ||
         !values->getArgument(read.getSource()) || !isCaptureVector(read, loop))
@@ -130,10 +128,16 @@ void Outliner::matchVectors() {
     };
     auto *found = llvm::find_if(vectors, isSame);
     if (found == vectors.end()) {
-      if (bytes > free)
+      int64_t bytes = hopper::getVectorBytes(
+          loop.getStep(), getElementTypeOrSelf(read.getType()));
+      const int64_t *stages = llvm::find_if(kVectorStages, [&](int64_t stages) {
+        return stages * bytes <= free;
+      });
+      if (stages == std::end(kVectorStages))
         return;
-      free -= bytes;
+      free -= *stages * bytes;
       found = &vectors.emplace_back();
+      found->stages = *stages;
       found->step = ("load_vector" + Twine(vectors.size() - 1)).str();
       found->mask = mask;
     }
@@ -334,7 +338,7 @@ LogicalResult Outliner::emitCaptureLoads() {
           builder, loc, isFull,
           arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
     FailureOr<Value> loaded =
-        emitVector(read.getSource(), read.getIndices(), type, kVectorStages,
+        emitVector(read.getSource(), read.getIndices(), type, vector.stages,
                    /*zeroFill=*/true, isRead);
     if (failed(loaded))
       return failure();

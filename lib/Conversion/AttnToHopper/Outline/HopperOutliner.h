@@ -60,6 +60,7 @@ struct OutlinedVector {
   SmallVector<GatherOp> reads;
   std::string step;
   MaskTileOp mask;
+  int64_t stages;
 };
 
 /// The operands of a product over the rows of the work tile: that whose 64 rows

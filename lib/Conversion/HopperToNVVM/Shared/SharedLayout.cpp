@@ -11,10 +11,8 @@ using namespace mlir::attn;
 
 /// The bytes of a tile, or of a vector.
 template <typename TypeT> static int64_t getTileBytes(TypeT type) {
-  if (type.isVector()) {
-    int64_t perWord = type.getElementType().isInteger(1) ? kVectorBits : 1;
-    return llvm::divideCeil(type.getRows(), perWord) * kVectorBytes;
-  }
+  if (type.isVector())
+    return hopper::getVectorBytes(type.getRows(), type.getElementType());
   return llvm::divideCeil(type.getColumns(), type.getChunkColumns()) *
          type.getRows() * kRowBytes;
 }
@@ -63,7 +61,7 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
     numBarrierBytes += llvm::alignTo(4 * stages, 8);
   } else if (channel.isVector()) {
     numBarrierBytes = llvm::alignTo(numBarrierBytes, kSegmentBytes);
-    tile.bytes = llvm::alignTo(getTileBytes(channel), kSegmentBytes);
+    tile.bytes = getTileBytes(channel);
     tile.offset = numBarrierBytes;
     numBarrierBytes += stages * tile.bytes;
   }

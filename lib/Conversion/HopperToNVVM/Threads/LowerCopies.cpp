@@ -137,32 +137,61 @@ static SmallVector<OwnElement> getOwnElements(ThreadBuilder &b,
   return list;
 }
 
+/// The least that `cp.async` copies.
+static constexpr int64_t kLeastCopyBytes = 4;
+
 /// Each thread starts copies of some elements, and arrives when they are done,
 /// without waiting for them. Those outside of the buffer have no bytes.
+/// Elements that are smaller than what can be copied so are loaded, before the
+/// wait for room, and stored.
 static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
                               Operands<hopper::PutVectorOp> in, Value to,
-                              Value full) {
+                              function_ref<Value()> waitFree) {
   BufferParameter buffer =
       b.getBuffer(op.getSource().getType(), in.getSource());
+  int64_t bytes =
+      hopper::getElementBytes(op.getChannel().getType().getElementType());
+  bool areCopied = bytes >= kLeastCopyBytes;
   int64_t threads = b.thread.partition.getThreads();
   Value own = threads > hopper::kWarpThreads ? b.thread.inGroup : b.thread.lane;
+  SmallVector<OwnElement> elements =
+      getOwnElements(b, op, in, buffer, own, threads);
+  auto getSource = [&](const OwnElement &element) {
+    return b.getAddress(buffer, element.position, bytes);
+  };
+  Elements loaded(elements.size());
+  if (!areCopied)
+    for (auto [element, value] : llvm::zip(elements, loaded)) {
+      Value isRead = element.isInside;
+      if (element.isOwn)
+        isRead = b.andI(isRead, element.isOwn);
+      value = b.loadGlobal(getSource(element), isRead, 8 * bytes);
+      if (bytes == 1)
+        value = arith::TruncIOp::create(b, b.getI8Type(), value);
+    }
+  Value full = waitFree();
   bool haveAll = true;
-  for (const OwnElement &element :
-       getOwnElements(b, op, in, buffer, own, threads)) {
+  for (auto [element, value] : llvm::zip(elements, loaded)) {
     haveAll &= !element.isOwn;
-    b.ifThen(element.isOwn, [&] {
-      Value bytes = b.select(element.isInside, b.i32(kVectorBytes), b.i32(0));
-      Value at = b.offsetPointer(
-          to, b.mul(b.addOffset(own, element.first), kVectorBytes));
-      NVVM::CpAsyncOp::create(
-          b, at, b.getAddress(buffer, element.position, kVectorBytes),
-          kVectorBytes, NVVM::LoadCacheModifierKind::CA, bytes);
+    b.ifThen(element.isOwn, [&, &element = element, &value = value] {
+      Value at =
+          b.offsetPointer(to, b.mul(b.addOffset(own, element.first), bytes));
+      if (!areCopied) {
+        LLVM::StoreOp::create(b, value, at);
+        return;
+      }
+      Value number = b.select(element.isInside, b.i32(bytes), b.i32(0));
+      NVVM::CpAsyncOp::create(b, at, getSource(element), bytes,
+                              NVVM::LoadCacheModifierKind::CA, number);
     });
   }
   // Threads without a last element would go on alone.
   if (!haveAll)
     emitWarpSync(b);
-  NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
+  if (areCopied)
+    NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
+  else
+    emitArrive(b, full);
 }
 
 /// The words of bits, which all threads of each warp get.
@@ -199,10 +228,11 @@ static void lowerPutVector(hopper::PutVectorOp op,
   auto getPointer = [&] {
     return getSharedPointer(b, getTile(getStageTile(b, tile, stage)));
   };
+  auto waitFree = [&] { return emitWaitFree(b, tile, stage, phase); };
   if (type.getTileType().isBits()) {
     Elements words = getBits(b, op, in);
     emitByLeader(b, [&] {
-      Value full = emitWaitFree(b, tile, stage, phase);
+      Value full = waitFree();
       for (auto [number, word] : llvm::enumerate(words))
         LLVM::StoreOp::create(
             b, word,
@@ -213,13 +243,12 @@ static void lowerPutVector(hopper::PutVectorOp op,
     return;
   }
   if (op.getZeroFill()) {
-    Value full = emitWaitFree(b, tile, stage, phase);
-    emitElementCopies(b, op, in, getPointer(), full);
+    emitElementCopies(b, op, in, getPointer(), waitFree);
     return;
   }
   // The hardware arrives when all elements are there.
   emitByLeader(b, [&] {
-    Value full = emitWaitFree(b, tile, stage, phase);
+    Value full = waitFree();
     Value bytes = b.i32(type.getRows() * kVectorBytes);
     NVVM::MBarrierArriveExpectTxOp::create(
         b, TypeRange(), full, bytes, NVVM::MemScopeKind::CTA,

@@ -239,63 +239,50 @@ static void lowerPutBF16x3(hopper::PutBF16x3Op op,
   emitWarpArrive(b, full);
 }
 
-/// Bits of the rows of a thread, or of its columns: the words are shifted by
-/// the first one, so that others are constants.
-static Elements loadBits(hopper::LoadFragmentOp op,
-                         Operands<hopper::LoadFragmentOp> in,
+/// Bits of a thread's columns: the words are shifted by the first one, so that
+/// others are constants.
+static Elements loadBits(hopper::LoadFragmentOp op, TileView tile,
                          ThreadBuilder &b) {
-  Fragment fragment(op.getResult().getType());
-  Value base = getSharedPointer(b, getTile(in.getTile()));
+  Value base = getSharedPointer(b, tile);
+  Value first = b.shl(b.thread.quad, 1);
   Elements list;
-  auto load = [&](Value pointer) -> Value {
-    return LLVM::LoadOp::create(b, b.getI32Type(), pointer);
-  };
-  if (fragment.layout == hopper::FragmentLayout::Rows) {
-    // Those of a warp are in half a word.
-    Value word = b.mul(b.shrU(b.thread.row, 5), kVectorBytes);
-    Value bits = b.shrU(load(b.offsetPointer(base, word)),
-                        b.andI(b.thread.row, kVectorBits - 1));
-    for (int64_t r : {0, 8})
-      list.push_back(b.testBit(bits, r));
-  } else {
-    Value first = b.shl(b.thread.quad, 1);
-    for (int64_t column = 0; column < fragment.numColumns;
-         column += kVectorBits) {
-      Value bits = b.shrU(
-          load(b.offsetPointer(base, column / kVectorBits * kVectorBytes)),
-          first);
-      int64_t count = std::min(fragment.numColumns - column, kVectorBits);
-      for (int64_t bit = 0; bit < count; bit += 8)
-        for (int64_t p : {0, 1})
-          list.push_back(b.testBit(bits, bit + p));
-    }
+  int64_t left = op.getTile().getType().getRows();
+  for (; left > 0; left -= kVectorBits) {
+    Value word = LLVM::LoadOp::create(b, b.getI32Type(), base);
+    Value bits = b.shrU(word, first);
+    for (int64_t bit = 0; bit < std::min(left, kVectorBits); bit += 8)
+      for (int64_t p : {0, 1})
+        list.push_back(b.testBit(bits, bit + p));
+    base = b.offsetPointer(base, kVectorBytes);
   }
-  // All threads of the warp have read it before one of them arrives.
-  emitWarpSync(b);
   return list;
 }
 
-/// A vector with an element for each row of the b.thread.warpgroup, or for each
-/// column.
+/// A vector with an element for each row of the warpgroup, or for each column.
 static Elements loadVector(hopper::LoadFragmentOp op,
                            Operands<hopper::LoadFragmentOp> in,
                            ThreadBuilder &b) {
   Fragment fragment(op.getResult().getType());
-  Value base = getSharedPointer(b, getTile(in.getTile()));
+  TileView tile = getTile(in.getTile());
   Elements list;
-  if (fragment.layout == hopper::FragmentLayout::Rows) {
-    Value own = b.offsetPointer(base, b.mul(b.thread.row, kVectorBytes));
+  if (op.getTile().getType().isBits()) {
+    list = loadBits(op, tile, b);
+  } else if (fragment.layout == hopper::FragmentLayout::Rows) {
+    Value own = b.offsetPointer(getSharedPointer(b, tile),
+                                b.mul(b.thread.row, kVectorBytes));
     for (int64_t r : {0, 1})
       list.push_back(LLVM::LoadOp::create(
           b, fragment.elementType,
           b.offsetPointer(own, b.i32(8 * r * kVectorBytes))));
   } else {
-    Value own = b.offsetPointer(base, b.mul(b.thread.quad, 2 * kVectorBytes));
+    int64_t bytes = hopper::getElementBytes(fragment.elementType);
+    Value own = b.offsetPointer(getSharedPointer(b, tile),
+                                b.mul(b.thread.quad, 2 * bytes));
     auto pair = VectorType::get({2}, fragment.elementType);
     for (int64_t column = 0; column < fragment.numColumns; column += 8) {
       Value both = LLVM::LoadOp::create(
-          b, pair, b.offsetPointer(own, b.i32(column * kVectorBytes)),
-          /*alignment=*/2 * kVectorBytes);
+          b, pair, b.offsetPointer(own, b.i32(column * bytes)),
+          /*alignment=*/2 * bytes);
       for (int64_t p : {0, 1})
         list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(p)));
     }
@@ -359,8 +346,6 @@ static Elements lowerLoadFragment(hopper::LoadFragmentOp op,
                                   Operands<hopper::LoadFragmentOp> in,
                                   ThreadBuilder &b) {
   hopper::TileType type = op.getTile().getType();
-  if (type.isBits())
-    return loadBits(op, in, b);
   if (type.isVector())
     return loadVector(op, in, b);
   if (hopper::getElementBytes(type.getElementType()) != 2)

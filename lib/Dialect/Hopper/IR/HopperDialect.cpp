@@ -391,9 +391,9 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
     return parser.emitError(loc, "expects ")
            << numDims << " positive extents, but got "
            << llvm::interleaved(shape, "x");
-  if (!isa<BFloat16Type, Float16Type, Float32Type>(element) &&
-      !element.isInteger(1) && !element.isInteger(8) &&
-      !(isVector && element.isInteger(32)))
+  bool isElement = isa<BFloat16Type, Float16Type, Float32Type>(element) ||
+                   element.isInteger(1) || element.isInteger(8);
+  if (!isElement && !(isVector && element.isIntOrFloat()))
     return parser.emitError(loc, "expects bf16, f16, f32, i8 or i1, but got ")
            << element;
   if (isVector)
@@ -412,9 +412,13 @@ static void printShape(AsmPrinter &printer, int64_t rows, int64_t columns,
 
 static LogicalResult verifyVector(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t columns, Type element) {
-  if (columns == 0 && !element.isF32() && !element.isInteger(32) &&
-      !element.isInteger(1))
-    return emitError() << "expects a vector of f32, i32 or i1, but got "
+  bool isElement =
+      isa<BFloat16Type, Float16Type, Float32Type, Float64Type>(element) ||
+      (element.isSignlessInteger() &&
+       llvm::is_contained({1, 8, 16, 32, 64}, element.getIntOrFloatBitWidth()));
+  if (columns == 0 && !isElement)
+    return emitError() << "expects a vector of f16, bf16, f32, f64 or integers "
+                          "of 1, 8, 16, 32 or 64 bits, but got "
                        << element;
   return success();
 }

@@ -97,6 +97,14 @@ int64_t hopper::getElementBytes(Type element) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
+int64_t hopper::getVectorBytes(int64_t count, Type element) {
+  constexpr int64_t alignment = 16, wordBits = 32;
+  int64_t bytes = element.isInteger(1)
+                      ? llvm::divideCeil(count, wordBits) * wordBits / 8
+                      : count * getElementBytes(element);
+  return llvm::alignTo(bytes, alignment);
+}
+
 int64_t hopper::getChunkColumns(Type element) {
   return kChunkColumns * 2 / getElementBytes(element);
 }
@@ -209,8 +217,8 @@ LogicalResult mlir::attn::hopper::verifyVectorSource(Operation *op,
                                                      MemRefType source,
                                                      ValueRange indices,
                                                      bool zeroFill) {
-  if (element.isInteger(1) && !zeroFill)
-    return op->emitOpError("expects zero_fill with elements of i1");
+  if (element.getIntOrFloatBitWidth() != 32 && !zeroFill)
+    return op->emitOpError("expects zero_fill with elements of ") << element;
   if (source.getElementType() != element || source.getRank() < 1 ||
       failed(verifyContiguous(source)))
     return op->emitOpError("expects a buffer of ")
@@ -264,7 +272,8 @@ LogicalResult PutFragmentOp::verify() {
   int64_t n = vector.getDimSize(0);
   int64_t blocked = getTransposed() ? channel.getColumns() : channel.getRows();
   int64_t other = getTransposed() ? channel.getRows() : channel.getColumns();
-  bool fits = channel.isVector() ? n == 1 && !getTransposed()
+  bool fits = channel.isVector() ? n == 1 && !getTransposed() &&
+                                       channel.getTileType().isWords()
                                  : n == other && n % 8 == 0;
   if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
       blocked % kWarpgroupRows != 0 ||

@@ -483,9 +483,10 @@ LogicalResult PublishOp::verify() {
   if (getTransposed())
     std::swap(along, across);
   bool isOfPairs = getElementBytes(vector.getElementType()) == 2;
-  bool fits = tile.isVector() ? vector.getDimSize(0) == 1 && !getTransposed()
-                              : vector.getDimSize(0) == across &&
-                                    across % 8 == 0 && isOfPairs;
+  bool fits =
+      tile.isVector()
+          ? vector.getDimSize(0) == 1 && !getTransposed() && tile.isWords()
+          : vector.getDimSize(0) == across && across % 8 == 0 && isOfPairs;
   if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
       tile.getElementType() != vector.getElementType() ||
       along % kWarpgroupRows != 0 || tile.getParentRows() != tile.getRows() ||
@@ -532,8 +533,8 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult OwnRowsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
-  if (source.isBits())
-    return emitOpError("expects rows of whole words, but got ") << source;
+  if (source.isVector() && !source.isWords())
+    return emitOpError("expects rows of 32-bit elements, but got ") << source;
   if (result.getRows() != kWarpgroupRows ||
       result.getParentRows() != source.getRows() ||
       result.getColumns() != source.getColumns() ||

@@ -9,8 +9,8 @@ using namespace mlir::attn::hopper;
 LogicalResult RowsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
   constexpr int64_t least = 8;
-  if (source.isBits())
-    return emitOpError("expects rows of whole words, but got ") << source;
+  if (source.isVector() && !source.isWords())
+    return emitOpError("expects rows of 32-bit elements, but got ") << source;
   if (result.getRows() % least != 0 ||
       source.getRows() != source.getParentRows() ||
       source.getRows() % result.getRows() != 0 ||
@@ -50,6 +50,9 @@ LogicalResult LoadFragmentOp::verify() {
   if (tile.getRows() != kWarpgroupRows)
     return emitOpError("expects a tile of ")
            << kWarpgroupRows << " rows, but got " << tile;
+  if (tile.isVector() && !tile.isWords())
+    return emitOpError("expects the result to be ")
+           << ofColumns << ", but got " << result;
   if (!isLike(result, ofRows))
     return emitOpError("expects the result to be ")
            << ofRows << ", but got " << result;

@@ -48,6 +48,9 @@ Value createSplat(OpBuilder &builder, Location loc, Type type, double value);
 
 /// The bytes of an element in memory, where an i1 is a byte.
 int64_t getElementBytes(Type element);
+/// The bytes of a vector of so many elements in shared memory, where an i1 is a
+/// bit: a multiple of 16.
+int64_t getVectorBytes(int64_t count, Type element);
 /// The columns of a tile that are 128 bytes.
 int64_t getChunkColumns(Type element);
 

@@ -269,8 +269,8 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
   let description = [{
     `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of as many columns as are 128 bytes, whose rows are swizzled. T is bf16
     or f16, of which products are, or f32, i8 or i1, an i1 being a byte.
-    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R. `!hopper.tile<R x f32>` is a vector, without columns, of f32, i32 or i1. Of i1 it is words of 32 bits,
-    of which bit r % 32 of word r / 32 is element r.
+    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R. `!hopper.tile<R x f32>` is a vector, without columns, of f16, bf16, f32, f64 or integers of
+    1, 8, 16, 32 or 64 bits. Of i1 it is words of 32 bits, of which bit r % 32 of word r / 32 is element r. Only vectors of f32 and i32 have parts.
 
     `!hopper.tile<R x C x T, chunks of N>`: each chunk starts with column N of the one before, a multiple of 16, and what is behind its N columns is not
     read. So columns that replicas share out start with a chunk where they are no multiples of 64: 96 columns of two replicas are chunks of 48. A product
@@ -288,6 +288,10 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
     bool isVector() const { return getColumns() == 0; }
     /// A vector of words, with a bit for each element.
     bool isBits() const { return isVector() && getElementType().isInteger(1); }
+    /// A vector of words, each of which is an element.
+    bool isWords() const {
+      return isVector() && getElementType().getIntOrFloatBitWidth() == 32;
+    }
   }];
 }
 
@@ -309,6 +313,10 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
     bool isVector() const { return getColumns() == 0; }
     /// A vector of words, with a bit for each element.
     bool isBits() const { return isVector() && getElementType().isInteger(1); }
+    /// A vector of words, each of which is an element.
+    bool isWords() const {
+      return isVector() && getElementType().getIntOrFloatBitWidth() == 32;
+    }
   }];
 }
 

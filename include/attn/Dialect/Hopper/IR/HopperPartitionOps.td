@@ -143,17 +143,23 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
 def Hopper_PutVectorOp : Hopper_Op<"put_vector", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copy elements of a buffer into a channel";
   let description = [{
-    As `hopper.put`, for the R elements of a buffer from an index on: f32, i32 or, with `zero_fill`, i1. All of them are there, and the first one is aligned to 16 bytes: the copy engine copies them.
+    As `hopper.put`, for the R elements of a buffer from an index on, f32 or i32. All of them are there, and the first one is aligned to 16 bytes: the copy engine copies them.
 
-    With `zero_fill`, any index will do, and elements outside of the buffer are 0. The threads of the partition start a copy of each element (`cp.async`), and do not wait for it.
-    Elements of i1 are bytes in the buffer, and bits in the channel: each thread of a warp loads one, and the warp votes.
+    With `zero_fill`, any index and any element type will do, and elements outside of the buffer are 0:
+
+    | elements | who copies |
+    |---|---|
+    | of 4 or 8 bytes | each thread of the partition starts a copy (`cp.async`), and does not wait for it |
+    | of 1 or 2 bytes | each thread loads an element before it waits for room, and stores it |
+    | i1, a byte in the buffer and a bit in the channel | each thread of a warp loads one, and the warp votes |
 
     ```mlir
     hopper.put_vector %ch[%n], %lse[%b, %h, %r] : !hopper.channel<2x80xf32>, memref<?x?x?xf32>
     hopper.put_vector %ch[%n], %ids[%b, %j] zero_fill : !hopper.channel<2x128xi32>, memref<?x?xi32>
+    hopper.put_vector %ch[%n], %flags[%b, %j] zero_fill : !hopper.channel<4x128xi1>, memref<?x?xi1>
     ```
 
-    Errors: a channel of tiles, or of a number of elements that is not a multiple of 4; i1 without `zero_fill`, or in a partition that is no warps; a buffer of other elements than the channel, or without a contiguous last
+    Errors: a channel of tiles, or of a number of elements that is not a multiple of 4; elements of other than 32 bits without `zero_fill`; i1 in a partition that is no warps; a buffer of other elements than the channel, or without a contiguous last
     dimension; a number of indices other than the rank; outside of a partition of one replica.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number, AnyMemRef:$source, Variadic<Index>:$indices, UnitAttr:$zero_fill);

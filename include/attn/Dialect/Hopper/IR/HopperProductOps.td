@@ -53,7 +53,7 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [Hopper_OwnLayouts, Memor
   let summary = "hold rows of a tile in registers";
   let description = [{
     `result[c, m] = tile[m, c]` for the 64 rows of a tile. Of an i8 or i1, what is not 0 in memory is an i1 that is set. Of a tile that is a
-    vector, `result[n, 0] = tile[n]`, or `result[0, m] = tile[m]` for 64 rows.
+    vector, `result[n, 0] = tile[n]`, or, of f32 and i32, `result[0, m] = tile[m]` for 64 rows.
 
     ```mlir
     %q = hopper.load_fragment %r : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
@@ -61,10 +61,10 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [Hopper_OwnLayouts, Memor
     %m = hopper.load_fragment %w : !hopper.tile<64xf32> -> vector<1x64xf32>
     ```
 
-    Errors: a tile of other than 64 rows; a result of other columns or element type; a vector that is not of f32 or i32; outside of a partition of warpgroups.
+    Errors: a tile of other than 64 rows; a result of other columns or element type; rows of a vector that is not of f32 or i32; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_TileType:$tile);
-  let results = (outs Hopper_FragmentOf<[BF16, F16, F32, I32, I8, I1]>:$result);
+  let results = (outs Hopper_FragmentOf<[BF16, F16, F32, F64, I64, I32, I16, I8, I1]>:$result);
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
   let hasVerifier = 1;
 }
