@@ -106,18 +106,21 @@ func.func @extended(%x: i32, %y: i64, %z: i64) -> (i1, i32, i64) {
   return %carry, %high, %both : i1, i32, i64
 }
 
-// What is cut off an index stays off, which casts alone do not say. An index that
-// does not come back may be cast.
+// What is cut off an index stays off, which casts alone do not say. An index of
+// which nothing is cut off may be cast.
 // CHECK-LABEL: func @narrow
 // CHECK-SAME: %[[X:.*]]: index
 // CHECK: %[[ALL:.*]] = arith.index_cast %[[X]] : index to i64
 // CHECK: %[[LOW:.*]] = arith.trunci %[[ALL]] : i64 to i8
 // CHECK: index.casts %[[LOW]] : i8 to index
-// CHECK: arith.index_cast %[[X]] : index to i32
+// CHECK: %[[REST:.*]] = arith.remui %[[X]]
+// CHECK: arith.index_cast %[[REST]] : index to i32
 func.func @narrow(%x: index) -> (index, i32) {
   %0 = index.casts %x : index to i8
   %1 = index.casts %0 : i8 to index
-  %2 = arith.index_cast %x : index to i32
+  %c100 = arith.constant 100 : index
+  %rest = arith.remui %x, %c100 : index
+  %2 = arith.index_cast %rest : index to i32
   return %1, %2 : index, i32
 }
 

@@ -1,5 +1,6 @@
 //===- ExpandScalarOps.cpp - Operations on numbers by simpler ones --------===//
 
+#include "attn/Analysis/MaskValues.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
@@ -273,37 +274,67 @@ static LogicalResult expandIPowI(math::IPowIOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// Whether an index is a batch, a head or a position.
+static bool isPosition(Value index) {
+  auto argument = dyn_cast<BlockArgument>(index);
+  if (!argument)
+    return false;
+  auto op =
+      dyn_cast<AttentionLikeOpInterface>(argument.getOwner()->getParentOp());
+  if (!op)
+    return false;
+  bool isOfMask = argument.getParentRegion() == &op.getMask();
+  unsigned first = isOfMask ? 0 : 1, number = argument.getArgNumber();
+  return number >= first && number < first + kNumMaskArgs;
+}
+
+/// What an integer that is computed of positions may be; what is found is kept.
+static ConstantIntRanges getRange(Value value,
+                                  DenseMap<Value, ConstantIntRanges> &known) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  unsigned width = ConstantIntRanges::getStorageBitwidth(value.getType());
+  if (isPosition(value))
+    return ConstantIntRanges::fromSigned(APInt::getZero(width),
+                                         APInt(width, kMaxLength - 1));
+  ConstantIntRanges result = ConstantIntRanges::maxRange(width);
+  auto inferable =
+      dyn_cast_or_null<InferIntRangeInterface>(value.getDefiningOp());
+  if (!inferable ||
+      !llvm::all_of(inferable->getOperandTypes(),
+                    [](Type type) { return type.isIntOrIndex(); }))
+    return result;
+  SmallVector<ConstantIntRanges> operands;
+  for (Value operand : inferable->getOperands())
+    operands.push_back(getRange(operand, known));
+  inferable.inferResultRanges(operands,
+                              [&](Value of, const ConstantIntRanges &range) {
+                                if (of == value)
+                                  result = range;
+                              });
+  known.try_emplace(value, result);
+  return result;
+}
+
 /// An index that is cast to fewer bits and back is what these bits say, but
-/// upstream takes it for the index itself once the casts meet. Where a region
-/// has both, what is lost is cut off by an operation that stays. What memory
-/// holds is no such index.
+/// upstream takes it for the index itself once the casts meet. What may be lost
+/// is cut off by an operation that stays, also where nothing casts it back yet:
+/// comparisons of masks are of indices later.
 static void cutOffBits(Operation *root) {
-  using Scope = std::pair<Operation *, Type>;
-  SmallVector<std::pair<Scope, Operation *>> narrowings;
-  DenseSet<Scope> widened;
+  SmallVector<Operation *> narrowings;
+  DenseMap<Value, ConstantIntRanges> known;
   root->walk([&](Operation *op) {
     if (!isa<arith::IndexCastOp, arith::IndexCastUIOp, index::CastSOp,
-             index::CastUOp>(op))
+             index::CastUOp>(op) ||
+        !op->getOperand(0).getType().isIndex())
       return;
-    Operation *scope = op->getParentWithTrait<OpTrait::IsIsolatedFromAbove>();
-    Value from = op->getOperand(0);
-    Type to = op->getResult(0).getType();
-    auto isNarrow = [](Type type) {
-      return type.isInteger() && type.getIntOrFloatBitWidth() < 64;
-    };
-    if (from.getType().isIndex() && isNarrow(to)) {
-      narrowings.push_back({{scope, to}, op});
-    } else if (to.isIndex() && isNarrow(from.getType())) {
-      auto argument = dyn_cast<BlockArgument>(from);
-      bool isRead = argument ? argument.getOwner()->getParentOp() == scope
-                             : isa<tensor::ExtractOp>(from.getDefiningOp());
-      if (!isRead)
-        widened.insert({scope, from.getType()});
-    }
+    unsigned width = op->getResult(0).getType().getIntOrFloatBitWidth();
+    ConstantIntRanges range = getRange(op->getOperand(0), known);
+    if (range.smin().getSignificantBits() > width ||
+        range.smax().getSignificantBits() > width)
+      narrowings.push_back(op);
   });
-  for (auto [scope, op] : narrowings) {
-    if (!widened.contains(scope))
-      continue;
+  for (Operation *op : narrowings) {
     OpBuilder builder(op);
     Value all = arith::IndexCastOp::create(
         builder, op->getLoc(), builder.getI64Type(), op->getOperand(0));
