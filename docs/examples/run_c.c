@@ -32,8 +32,12 @@ static const char program[] =
     "  return %o : !t\n"
     "}\n";
 
-/* Prints and destroys an error; returns whether there is one. */
-static int failed(attnStatus status, attnError *error) {
+/* What the last call that failed has to say. A call sets it before `failed` is
+ * entered; as an argument beside the call it might be read before. */
+static attnError *error;
+
+/* Prints and destroys the error of a call; returns whether there is one. */
+static int failed(attnStatus status) {
   if (status == ATTN_OK)
     return 0;
   fprintf(stderr, "%s: %s\n", attnStatusName(status), attnErrorMessage(error));
@@ -47,12 +51,11 @@ int main(void) {
   static float o[LENGTH * DIM];
   int64_t size = 4;
   int64_t shape[4];
-  attnError *error;
   attnKernel *kernel;
 
   printf("attn %s\n", attnVersionString());
-  if (failed(attnKernelCompile(program, strlen(program), NULL, &kernel, &error),
-             error))
+  if (failed(
+          attnKernelCompile(program, strlen(program), NULL, &kernel, &error)))
     return 1;
 
   /* With queries of zeros all keys weigh the same, so that an output is the
@@ -68,14 +71,12 @@ int main(void) {
       {sizeof(attnTensor), v, ATTN_F32, 4, extents, NULL},
       {sizeof(attnTensor), &size, ATTN_I64, 0, NULL, NULL},
   };
-  int bad = failed(attnKernelResultShapes(kernel, inputs, 4, shape, 4, &error),
-                   error);
+  int bad = failed(attnKernelResultShapes(kernel, inputs, 4, shape, 4, &error));
   if (!bad) {
     printf("result %dx%dx%dx%d\n", (int)shape[0], (int)shape[1], (int)shape[2],
            (int)shape[3]);
     attnTensor result = {sizeof(attnTensor), o, ATTN_F32, 4, shape, NULL};
-    bad = failed(attnKernelRun(kernel, inputs, 4, &result, 1, NULL, &error),
-                 error);
+    bad = failed(attnKernelRun(kernel, inputs, 4, &result, 1, NULL, &error));
   }
   for (int i = 0; !bad && i < LENGTH; ++i)
     printf("query %d: %.2f\n", i, o[i * DIM]);

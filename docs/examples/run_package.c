@@ -15,8 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints and destroys an error; returns whether there is one. */
-static int failed(attnStatus status, attnError *error) {
+/* What the last call that failed has to say. A call sets it before `failed` is
+ * entered; as an argument beside the call it might be read before. */
+static attnError *error;
+
+/* Prints and destroys the error of a call; returns whether there is one. */
+static int failed(attnStatus status) {
   if (status == ATTN_OK)
     return 0;
   fprintf(stderr, "%s: %s\n", attnStatusName(status), attnErrorMessage(error));
@@ -97,22 +101,21 @@ static void printTensor(const char *kind, attnTensorInfo info) {
 }
 
 static int describe(const attnKernel *kernel) {
-  attnError *error;
   attnString *report;
   attnTensorInfo info = {.struct_size = sizeof(info)};
   printf("kernel %s\n", attnKernelEntry(kernel));
   for (size_t n = 0; n < attnKernelNumInputs(kernel); ++n) {
-    if (failed(attnKernelInputInfo(kernel, n, &info, &error), error))
+    if (failed(attnKernelInputInfo(kernel, n, &info, &error)))
       return 0;
     printTensor("input", info);
   }
   for (size_t n = 0; n < attnKernelNumResults(kernel); ++n) {
-    if (failed(attnKernelResultInfo(kernel, n, &info, &error), error))
+    if (failed(attnKernelResultInfo(kernel, n, &info, &error)))
       return 0;
     printTensor("result", info);
   }
   /* Its variants are in "kernels". */
-  if (failed(attnKernelReport(kernel, &report, &error), error))
+  if (failed(attnKernelReport(kernel, &report, &error)))
     return 0;
   printf("report %s\n", attnStringData(report));
   attnStringDestroy(report);
@@ -128,14 +131,13 @@ static int run(const attnKernel *kernel, attnTensor *inputs,
                attnTensor *result) {
   static uint16_t zeros[NUMBERS], v[NUMBERS], o[NUMBERS];
   static const int32_t prefix[BATCH] = {0, LENGTH};
-  attnError *error;
   for (int n = 0; n < NUMBERS; ++n)
     v[n] = toBF16((float)(n / DIM % LENGTH));
   inputs[0].data = inputs[1].data = copyToGPU(zeros, sizeof(zeros));
   inputs[2].data = copyToGPU(v, sizeof(v));
   inputs[3].data = copyToGPU(prefix, sizeof(prefix));
   result->data = copyToGPU(zeros, sizeof(zeros));
-  if (failed(attnKernelRun(kernel, inputs, 4, result, 1, NULL, &error), error))
+  if (failed(attnKernelRun(kernel, inputs, 4, result, 1, NULL, &error)))
     return 0;
   /* This waits for the kernel. */
   if (cuda.copyOut(o, (Address)result->data, sizeof(o)) != 0)
@@ -157,7 +159,6 @@ int main(int argc, char **argv) {
       {sizeof(attnTensor), NULL, ATTN_I32, 1, batch, NULL},
   };
   int64_t shape[4];
-  attnError *error;
   attnKernel *kernel;
   int isFine;
 
@@ -165,11 +166,10 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: run_package FILE\n");
     return 2;
   }
-  if (failed(attnKernelLoadFile(argv[1], &kernel, &error), error))
+  if (failed(attnKernelLoadFile(argv[1], &kernel, &error)))
     return 1;
   isFine = describe(kernel) &&
-           !failed(attnKernelResultShapes(kernel, inputs, 4, shape, 4, &error),
-                   error);
+           !failed(attnKernelResultShapes(kernel, inputs, 4, shape, 4, &error));
   if (isFine) {
     attnTensor result = {sizeof(attnTensor), NULL, ATTN_BF16, 4, shape, NULL};
     printf("result %dx%dx%dx%d\n", (int)shape[0], (int)shape[1], (int)shape[2],
@@ -177,12 +177,11 @@ int main(int argc, char **argv) {
     if (openCuda())
       isFine = run(kernel, inputs, &result);
     else
-      isFine = !failed(attnDeviceCheck(ATTN_DEVICE_CUDA, &error), error);
+      isFine = !failed(attnDeviceCheck(ATTN_DEVICE_CUDA, &error));
   }
   /* What does not fit is an error before anything runs. */
   inputs[1].shape = others;
-  isFine &= failed(attnKernelResultShapes(kernel, inputs, 4, shape, 4, &error),
-                   error);
+  isFine &= failed(attnKernelResultShapes(kernel, inputs, 4, shape, 4, &error));
   attnKernelRelease(kernel);
   return !isFine;
 }

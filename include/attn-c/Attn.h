@@ -148,8 +148,8 @@ typedef struct attnDifferentiateOptions {
   /** The name of the program in messages; NULL for "<input>". */
   const char *buffer_name;
   /** The names of the inputs, of floats, to compute gradients with respect to,
-   *  `num_wrt` of them; none for all inputs of floats that results depend on.
-   */
+   *  `num_wrt` of them, in any order; none for all inputs of floats that
+   *  results depend on. */
   const char *const *wrt;
   size_t num_wrt;
   /** Not 0 for a program that computes and returns the results too, and does
@@ -163,8 +163,9 @@ typedef struct attnDifferentiateOptions {
 /** The program, as text, that computes the gradients of another one, to be
  *  compiled as any other: its one public function takes the inputs, the results
  *  of floats and the gradients of a loss with respect to them, and returns
- * those with respect to the inputs. A gradient has the name of what it is of
- * with a "d" in front. `options` may be NULL. */
+ * those with respect to the inputs, once each and in the order of the inputs,
+ * whatever the order of `wrt`. A gradient has the name of what it is of with a
+ * "d" in front. `options` may be NULL. */
 ATTN_C_API attnStatus attnDifferentiate(const char *program, size_t size,
                                         const attnDifferentiateOptions *options,
                                         attnString **text, attnError **error);

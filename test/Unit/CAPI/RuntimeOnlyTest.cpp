@@ -6,7 +6,7 @@
 
 /// The text of the error that a call must have made.
 static std::string takeText(attnStatus status, attnStatus expected,
-                            attnError *error) {
+                            attnError *const &error) {
   EXPECT_EQ(status, expected);
   EXPECT_EQ(attnErrorStatus(error), expected);
   std::string text = attnErrorMessage(error);
