@@ -36,6 +36,8 @@ void mlir::attn::buildTensorStage(OpPassManager &pm,
   pm.addPass(createConvertElementwiseToLinalgPass());
   pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnShapeFunctionPass());
+  pm.addPass(createAttnExpandDivisionsPass());
+  pm.addPass(createAttnCheckSlicesPass());
   pm.addPass(createAttnJoinProductsPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);

@@ -31,6 +31,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
   pm.addPass(createCSEPass());
   pm.addPass(createAttnJoinProductsPass());
   pm.addPass(createAttnHopperElementLoopsPass());
+  pm.addPass(createAttnExpandDivisionsPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
 }

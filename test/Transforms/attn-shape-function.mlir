@@ -105,6 +105,45 @@ func.func @others(%x: tensor<?xf32>, %y: tensor<?xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
+// What slices take of a tensor is there, and what is inserted has their sizes.
+
+// CHECK-LABEL: func.func @slices.shapes(
+// CHECK-SAME: attn.constraints = [
+// CHECK-SAME: 'tensor.extract_slice' op expects no negative size of dimension 0, but got %0"
+// CHECK-SAME: 'tensor.extract_slice' op expects an offset of dimension 0 within extent %1, but got %0"
+// CHECK-SAME: 'tensor.extract_slice' op expects a size of dimension 0 within extent %1, but got %0"
+// CHECK-SAME: 'tensor.extract_slice' op expects a slice of dimension 0 within extent %1, but got one whose last element is %0"
+// CHECK-SAME: 'tensor.insert_slice' op expects no negative offset of dimension 1, but got %0"
+// CHECK-SAME: 'tensor.insert_slice' op expects a slice of dimension 1 within extent %1, but got one whose last element is %0"
+// CHECK-SAME: 'tensor.insert_slice' op expects the source to have the size of dimension 1, but got %0 and %1"
+// CHECK-SAME: 'tensor.expand_shape' op expects the extents of a group to be those of dimension 0, but got %0 and %1"
+func.func @slices(%x: tensor<?xf32>, %y: tensor<2x?xf32>, %z: tensor<?xf32>) -> (tensor<?xf32>, tensor<2x?xf32>, tensor<?x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %rest = arith.subi %n, %c4 : index
+  %0 = tensor.extract_slice %x[4] [%rest] [2] : tensor<?xf32> to tensor<?xf32>
+  %m = tensor.dim %z, %c0 : tensor<?xf32>
+  %1 = tensor.insert_slice %0 into %y[1, %rest] [1, %m] [1, 1] : tensor<?xf32> into tensor<2x?xf32>
+  %rows = arith.ceildivui %m, %c4 : index
+  %2 = tensor.expand_shape %z [[0, 1]] output_shape [%rows, 4] : tensor<?xf32> into tensor<?x4xf32>
+  return %0, %1, %2 : tensor<?xf32>, tensor<2x?xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// A number of the call may say where a slice begins: that is no constraint.
+
+// CHECK-LABEL: func.func @place.shapes(
+// CHECK-SAME: attn.constraints = []
+func.func @place(%x: tensor<8x4xf32>, %at: index) -> tensor<1x4xf32> {
+  %0 = tensor.extract_slice %x[%at, 0] [1, 4] [1, 1] : tensor<8x4xf32> to tensor<1x4xf32>
+  return %0 : tensor<1x4xf32>
+}
+
+// -----
+
 // A loop that computes into its argument keeps its extents.
 
 // CHECK-LABEL: func.func @loop.shapes(

@@ -43,8 +43,11 @@ llvm::Error LoadedKernel::checkSites(llvm::ArrayRef<int64_t> status) const {
   std::vector<std::string> texts;
   for (auto [number, site] : llvm::enumerate(getMetadata().sites)) {
     llvm::ArrayRef<int64_t> numbers = status.slice(2 * number, 2);
+    // One of the two may be that number itself, as it came with the data.
+    if (numbers[0] == kNoIndex && numbers[1] == kNoIndex)
+      continue;
     std::string text = fillInNumbers(site, numbers);
-    if (numbers[0] != kNoIndex && !llvm::is_contained(texts, text))
+    if (!llvm::is_contained(texts, text))
       texts.push_back(text);
   }
   if (texts.empty())

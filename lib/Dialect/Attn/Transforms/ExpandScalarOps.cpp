@@ -16,6 +16,7 @@ namespace mlir::attn {
 } // namespace mlir::attn
 
 using namespace mlir;
+using namespace mlir::attn;
 
 //===----------------------------------------------------------------------===//
 // Short forms
@@ -300,9 +301,9 @@ static ConstantIntRanges getRange(Value value,
   ConstantIntRanges result = ConstantIntRanges::maxRange(width);
   auto inferable =
       dyn_cast_or_null<InferIntRangeInterface>(value.getDefiningOp());
-  if (!inferable ||
-      !llvm::all_of(inferable->getOperandTypes(),
-                    [](Type type) { return type.isIntOrIndex(); }))
+  if (!inferable || !llvm::all_of(inferable->getOperandTypes(), [](Type type) {
+        return type.isIntOrIndex();
+      }))
     return result;
   SmallVector<ConstantIntRanges> operands;
   for (Value operand : inferable->getOperands())

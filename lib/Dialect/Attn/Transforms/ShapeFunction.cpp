@@ -60,6 +60,9 @@ private:
   void addLoops(linalg::LinalgOp op);
   void addCast(tensor::CastOp op);
   void addEmpty(tensor::EmptyOp op);
+  void addSlice(OffsetSizeAndStrideOpInterface op, Value whole);
+  void addSource(tensor::InsertSliceOp op);
+  void addExpansion(tensor::ExpandShapeOp op);
   LogicalResult addResults(SmallVectorImpl<Value> &results);
   void addConstraint(Operation *op, Value isMet, Value first, Value second,
                      const Twine &text);
@@ -394,6 +397,86 @@ void ShapeFunctionBuilder::addEmpty(tensor::EmptyOp op) {
   }
 }
 
+/// What a slice takes of `whole` has to be there. Of offsets that are no
+/// function of extents nothing is known here.
+void ShapeFunctionBuilder::addSlice(OffsetSizeAndStrideOpInterface op,
+                                    Value whole) {
+  auto check = [&](arith::CmpIPredicate predicate, Value a, Value b,
+                   const Twine &text) {
+    addConstraint(op, compare(predicate, a, b), a, b, text);
+  };
+  Value zero = constant(0), one = constant(1);
+  for (auto [dim, offset, size, stride] : llvm::enumerate(
+           op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides())) {
+    std::string place = " of dimension " + std::to_string(dim);
+    Value count = extents.emit(size);
+    if (count)
+      check(arith::CmpIPredicate::sge, count, zero,
+            "expects no negative size" + place + ", but got %0");
+    Value first = extents.emit(offset), step = extents.emit(stride),
+          extent = extents.emitExtent(whole, dim);
+    if (!count || !first || !step || !extent)
+      continue;
+    check(arith::CmpIPredicate::sge, first, zero,
+          "expects no negative offset" + place + ", but got %0");
+    check(arith::CmpIPredicate::sge, step, one,
+          "expects a positive stride" + place + ", but got %0");
+    check(arith::CmpIPredicate::sle, first, extent,
+          "expects an offset" + place + " within extent %1, but got %0");
+    // So that the distance of the last element does not overflow.
+    check(arith::CmpIPredicate::sle, count, extent,
+          "expects a size" + place + " within extent %1, but got %0");
+    Value steps = builder.createOrFold<arith::SubIOp>(loc, count, one);
+    Value last = builder.createOrFold<arith::AddIOp>(
+        loc, first, builder.createOrFold<arith::MulIOp>(loc, steps, step));
+    Value isEmpty = compare(arith::CmpIPredicate::eq, count, zero);
+    Value isIn = compare(arith::CmpIPredicate::slt, last, extent);
+    addConstraint(op, builder.createOrFold<arith::OrIOp>(loc, isEmpty, isIn),
+                  last, extent,
+                  "expects a slice" + place +
+                      " within extent %1, but got one whose last element is "
+                      "%0");
+  }
+}
+
+/// What is inserted has the sizes that it is said to have.
+void ShapeFunctionBuilder::addSource(tensor::InsertSliceOp op) {
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  int64_t next = 0;
+  for (auto [dim, size] : llvm::enumerate(op.getMixedSizes())) {
+    if (dropped.test(dim))
+      continue;
+    Value got = extents.emitExtent(op.getSource(), next++);
+    Value wanted = got ? extents.emit(size) : Value();
+    if (wanted)
+      addEqual(op, got, wanted,
+               "expects the source to have the size of dimension " +
+                   Twine(dim));
+  }
+}
+
+void ShapeFunctionBuilder::addExpansion(tensor::ExpandShapeOp op) {
+  for (auto [dim, group] : llvm::enumerate(op.getReassociationIndices())) {
+    Value got = extents.emitExtent(op.getSrc(), dim);
+    Value product = got ? constant(1) : Value();
+    for (int64_t number : group) {
+      Value extent =
+          product ? extents.emit(op.getMixedOutputShape()[number]) : Value();
+      product = extent
+                    ? builder.createOrFold<arith::MulIOp>(loc, product, extent)
+                    : Value();
+      if (extent)
+        addConstraint(op,
+                      compare(arith::CmpIPredicate::sge, extent, constant(0)),
+                      extent, extent, "expects no negative extent, but got %0");
+    }
+    if (product)
+      addEqual(op, got, product,
+               "expects the extents of a group to be those of dimension " +
+                   Twine(dim));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Body
 //===----------------------------------------------------------------------===//
@@ -454,6 +537,13 @@ LogicalResult ShapeFunctionBuilder::run() {
       addCast(cast);
     } else if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
       addEmpty(empty);
+    } else if (auto extract = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      addSlice(extract, extract.getSource());
+    } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
+      addSlice(insert, insert.getDest());
+      addSource(insert);
+    } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+      addExpansion(expand);
     }
   }
   SmallVector<Value> results;

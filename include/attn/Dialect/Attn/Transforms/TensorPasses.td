@@ -83,6 +83,68 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
+def AttnCheckSlicesPass : Pass<"attn-check-slices", "::mlir::ModuleOp"> {
+  let summary = "report slices and elements that are outside of their tensor";
+  let description = [{
+    Where a slice begins, or which element is read, may be a number of the call or of a tensor: nothing knows it before the program runs. A slice that
+    would leave its tensor is the last or first that is inside, an element that is not there is 0 and is not written, and either is reported
+    (`attn.report`), so that the call fails without having touched other memory. Offsets that are constants, and sizes, are what the shape function checks.
+
+    Before:
+
+    ```mlir
+    %1 = tensor.insert_slice %new into %cache[0, %at, 0] [2, 1, 16] [1, 1, 1] : tensor<2x1x16xf32> into tensor<2x?x16xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %most = arith.subi %length, %c1 : index
+    %low = arith.maxsi %at, %c0 : index
+    %inside = arith.minsi %low, %most : index
+    %isOutside = arith.cmpi ne, %inside, %at : index
+    attn.report site 0 (%at, %length) if %isOutside
+    %1 = tensor.insert_slice %new into %cache[0, %inside, 0] [2, 1, 16] [1, 1, 1] : tensor<2x1x16xf32> into tensor<2x?x16xf32>
+    ```
+
+    Loops of linalg and regions of attentions stay as they are.
+
+    Errors: none.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def AttnExpandDivisionsPass : Pass<"attn-expand-divisions"> {
+  let summary = "divide integers by anything outside of attentions";
+  let description = [{
+    Integer divisions and remainders that no region of an attention holds, of numbers of the call or in loops over tensors, are ones that a processor has
+    for every divisor: by 0 they give 0, and the smallest integer by -1 is itself, as in [regions](../numerics.md). Those that extents need have been
+    constraints of the shape function before, which are errors of a call.
+
+    Of whole tensors they have become loops before, by `convert-elementwise-to-linalg`, or for a GPU by `attn-hopper-element-loops`.
+
+    Before:
+
+    ```mlir
+    %w = arith.divui %n, %m : index
+    ```
+
+    After:
+
+    ```mlir
+    %isZero = arith.cmpi eq, %m, %c0 : index
+    %divisor = arith.select %isZero, %c1, %m : index
+    %quotient = arith.divui %n, %divisor : index
+    %w = arith.select %isZero, %c0, %quotient : index
+    ```
+
+    Errors: none.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def AttnExpandScalarOpsPass : Pass<"attn-expand-scalar-ops"> {
   let summary = "replace operations on numbers that targets have not";
   let description = [{
@@ -93,7 +155,8 @@ def AttnExpandScalarOpsPass : Pass<"attn-expand-scalar-ops"> {
     * `math.clampf` a maximum and a minimum, `math.sincos` a sine and a cosine,
     * `math.fpowi` products for powers up to 4, otherwise `math.powf` and the sign of an odd power,
     * `math.ipowi` products, for each bit of a power that is not constant,
-    * `arith.addui_extended`, `mulsi_extended` and `mului_extended` additions and products.
+    * `arith.addui_extended`, `mulsi_extended` and `mului_extended` additions and products,
+    * `arith.index_cast` of an index to fewer bits than it may need a truncation, which canonicalization does not take back where the bits are cast to an index again.
 
     It runs first, before numbers of 16 bits are computed with in 32, as what is normal depends on the type.
 
