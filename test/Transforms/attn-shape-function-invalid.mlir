@@ -20,11 +20,13 @@ func.func @scalar(%size: index) -> tensor<3x?xf32> {
 
 // -----
 
-func.func @branch(%p: i1, %x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+func.func @choice(%n: index, %x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
   // expected-note @below {{depends on this}}
-  %r = scf.if %p -> tensor<?xf32> {
+  %r = scf.index_switch %n -> tensor<?xf32>
+  case 0 {
     scf.yield %x : tensor<?xf32>
-  } else {
+  }
+  default {
     scf.yield %y : tensor<?xf32>
   }
   // expected-error @below {{expects extent 0 of result 0 to follow from the extents of arguments}}

@@ -133,6 +133,32 @@ func.func @slices(%x: tensor<?xf32>, %y: tensor<2x?xf32>, %z: tensor<?xf32>) -> 
 
 // -----
 
+// Loops carry, and branches give, tensors of the same extents.
+
+// CHECK-LABEL: func.func @carried.shapes(
+// CHECK-SAME: attn.constraints = ["{{.*}}'scf.for' op expects tensors of the same extents, but got %0 and %1",
+// CHECK-SAME: "{{.*}}'scf.if' op expects tensors of the same extents, but got %0 and %1"]
+// CHECK: tensor.dim
+// CHECK-NOT: scf
+// CHECK: return
+func.func @carried(%x: tensor<?xf32>, %y: tensor<?xf32>, %z: tensor<?xf32>, %n: index, %c: i1) -> (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x) -> (tensor<?xf32>, tensor<?xf32>) {
+    %length = tensor.dim %a, %c0 : tensor<?xf32>
+    %new = tensor.empty(%length) : tensor<?xf32>
+    scf.yield %y, %new : tensor<?xf32>, tensor<?xf32>
+  }
+  %1 = scf.if %c -> (tensor<?xf32>) {
+    scf.yield %x : tensor<?xf32>
+  } else {
+    scf.yield %z : tensor<?xf32>
+  }
+  return %0#0, %0#1, %1 : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+
 // A number of the call may say where a slice begins: that is no constraint.
 
 // CHECK-LABEL: func.func @place.shapes(

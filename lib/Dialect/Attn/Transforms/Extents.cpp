@@ -29,15 +29,6 @@ OpOperand *mlir::attn::getDestination(Value value) {
   return nullptr;
 }
 
-/// Whether an iteration of `loop` computes what it yields into the argument of
-/// the same number, so that extents stay as they are.
-static bool keepsExtents(scf::ForOp loop, unsigned number) {
-  Value value = loop.getYieldedValues()[number];
-  while (OpOperand *destination = getDestination(value))
-    value = destination->get();
-  return value == loop.getRegionIterArg(number);
-}
-
 /// The operand that must not be 0, or null.
 static OpOperand *getDivisor(Operation *op) {
   if (isIntegerDivision(op) ||
@@ -125,30 +116,65 @@ Value Extents::emitExtent(Value tensor, int64_t dim) {
   } else {
     auto argument = cast<BlockArgument>(tensor);
     Block &entry = source.getFunctionBody().front();
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    if (argument.getOwner() == &entry) {
-      Value number = emit(builder.getIndexAttr(dim));
-      result = tensor::DimOp::create(
-          builder, target.getLoc(), target.getArgument(argument.getArgNumber()),
-          number);
-    } else if (loop && keepsExtents(loop, argument.getArgNumber() - 1)) {
-      result = emitExtent(loop.getInitArgs()[argument.getArgNumber() - 1], dim);
-    } else {
-      return fail(argument.getLoc());
-    }
+    if (argument.getOwner() != &entry)
+      return emitArgumentExtent(argument, dim);
+    Value number = emit(builder.getIndexAttr(dim));
+    result = tensor::DimOp::create(builder, target.getLoc(),
+                                   target.getArgument(argument.getArgNumber()),
+                                   number);
   }
   if (result)
     known[{tensor, dim}] = result;
   return result;
 }
 
+/// What a loop carries has the same extents in all iterations: those that it
+/// starts with, if an iteration that gets them gives them.
+Value Extents::emitCarriedExtent(LoopLikeOpInterface loop, unsigned number,
+                                 int64_t dim) {
+  Value first = emitExtent(loop.getInits()[number], dim);
+  if (!first)
+    return {};
+  Value carried = loop.getRegionIterArgs()[number];
+  if (!known.try_emplace({carried, dim}, first).second)
+    return first;
+  return emitSame(loop, first,
+                  emitExtent(loop.getYieldedValues()[number], dim));
+}
+
+/// Of an argument of a block in the function.
+Value Extents::emitArgumentExtent(BlockArgument argument, int64_t dim) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  unsigned number = argument.getArgNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(parent))
+    return emitCarriedExtent(loop, number - loop.getNumInductionVars(), dim);
+  auto loop = dyn_cast<scf::WhileOp>(parent);
+  if (!loop)
+    return fail(argument.getLoc());
+  return argument.getOwner() == loop.getBeforeBody()
+             ? emitCarriedExtent(loop, number, dim)
+             : emitExtent(loop.getConditionOp().getArgs()[number], dim);
+}
+
+Value Extents::emitSame(Operation *op, Value a, Value b) {
+  if (a && b && a != b)
+    equalities.push_back({a, b, op});
+  return b ? a : Value();
+}
+
 Value Extents::emitResultExtent(OpResult result, int64_t dim) {
   Operation *op = result.getOwner();
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    unsigned number = result.getResultNumber();
-    return keepsExtents(loop, number)
-               ? emitExtent(loop.getInitArgs()[number], dim)
-               : fail(op->getLoc());
+  unsigned number = result.getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return emitCarriedExtent(loop, number, dim);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return emitExtent(loop.getConditionOp().getArgs()[number], dim);
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    Value first = emitExtent(branch.thenYield().getOperand(number), dim);
+    return first ? emitSame(
+                       op, first,
+                       emitExtent(branch.elseYield().getOperand(number), dim))
+                 : Value();
   }
   if (OpOperand *destination = getDestination(result))
     return emitExtent(destination->get(), dim);
@@ -158,8 +184,7 @@ Value Extents::emitResultExtent(OpResult result, int64_t dim) {
   if (!isa<ReifyRankedShapedTypeOpInterface>(op))
     return fail(op->getLoc());
   OpBuilder scratch(op);
-  FailureOr<OpFoldResult> size =
-      reifyDimOfResult(scratch, op, result.getResultNumber(), dim);
+  FailureOr<OpFoldResult> size = reifyDimOfResult(scratch, op, number, dim);
   if (failed(size))
     return fail(op->getLoc());
   return emit(*size);

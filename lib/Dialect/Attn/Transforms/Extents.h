@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace mlir::attn {
 
@@ -37,8 +38,21 @@ public:
     return divisors;
   }
 
+  /// Extents that have to be the same: what a loop starts with and carries on,
+  /// or the two sides of a branch.
+  struct Equality {
+    Value a, b;
+    Operation *op;
+  };
+  ArrayRef<Equality> getEqualities() const { return equalities; }
+
 private:
   Value emitOperation(Operation *op);
+  Value emitCarriedExtent(LoopLikeOpInterface loop, unsigned number,
+                          int64_t dim);
+  Value emitArgumentExtent(BlockArgument argument, int64_t dim);
+  /// The first of two extents of which the other one is the same, or null.
+  Value emitSame(Operation *op, Value a, Value b);
   Value emitResultExtent(OpResult result, int64_t dim);
   Value fail(Location loc) {
     culprit = loc;
@@ -52,6 +66,7 @@ private:
   DenseMap<std::pair<Value, int64_t>, Value> known;
   DenseMap<int64_t, Value> constants;
   SmallVector<std::pair<Value, Operation *>> divisors;
+  SmallVector<Equality> equalities;
 };
 
 } // namespace mlir::attn

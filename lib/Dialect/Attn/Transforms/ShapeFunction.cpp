@@ -549,6 +549,8 @@ LogicalResult ShapeFunctionBuilder::run() {
   SmallVector<Value> results;
   if (failed(addResults(results)))
     return failure();
+  for (auto [a, b, op] : extents.getEqualities())
+    addEqual(op, a, b, "expects tensors of the same extents");
   for (auto [divisor, op] : extents.getDivisors()) {
     Value wide = divisor;
     if (!wide.getType().isIndex())
