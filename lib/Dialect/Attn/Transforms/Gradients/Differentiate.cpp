@@ -346,6 +346,7 @@ LogicalResult FunctionGradient::run() {
   builder.setInsertionPointAfter(primal);
   SymbolTable symbols(primal->getParentOp());
   symbols.insert(gradient, builder.getInsertionPoint());
+  addScalarOperands(gradient);
   if (failed(chooseArguments()))
     return failure();
 

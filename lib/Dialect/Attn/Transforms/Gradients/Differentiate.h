@@ -19,6 +19,10 @@ class Cotangents;
 /// an error, if it or an operation in it has no derivative.
 LogicalResult reverseStructured(linalg::LinalgOp op, Cotangents &cotangents);
 
+/// Makes floats from around bodies of linalg operands of these, whose gradients
+/// they have.
+void addScalarOperands(Operation *root);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_DIFFERENTIATE_H

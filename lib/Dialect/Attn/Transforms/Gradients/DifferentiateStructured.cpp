@@ -11,6 +11,7 @@
 #include "Filled.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -201,6 +202,46 @@ LogicalResult StructuredAdjoint::run() {
         failed(emitInput(*operand)))
       return failure();
   return success();
+}
+
+static void addScalarOperands(linalg::GenericOp op) {
+  SetVector<Value> outside;
+  getUsedValuesDefinedAbove(op->getRegions(), outside);
+  outside.remove_if([](Value value) {
+    return !isa<FloatType>(value.getType()) ||
+           matchPattern(value, m_Constant());
+  });
+  if (outside.empty())
+    return;
+  OpBuilder builder(op);
+  SmallVector<Value> inputs(op.getInputs());
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  unsigned first = inputs.size();
+  auto ofNoLoop = AffineMap::get(op.getNumLoops(), 0, op.getContext());
+  maps.insert(maps.begin() + first, outside.size(), ofNoLoop);
+  llvm::append_range(inputs, outside);
+  auto result = linalg::GenericOp::create(
+      builder, op.getLoc(), op.getResultTypes(), inputs, op.getOutputs(), maps,
+      op.getIteratorTypesArray());
+  result.getRegion().takeBody(op.getRegion());
+  Block &body = result.getRegion().front();
+  for (auto [number, known] : llvm::enumerate(outside)) {
+    Value value = known;
+    Value argument = body.insertArgument(static_cast<unsigned>(first + number),
+                                         value.getType(), value.getLoc());
+    value.replaceUsesWithIf(argument, [&](OpOperand &use) {
+      return result.getRegion().isAncestor(use.getOwner()->getParentRegion());
+    });
+  }
+  op->replaceAllUsesWith(result->getResults());
+  op->erase();
+}
+
+void mlir::attn::addScalarOperands(Operation *root) {
+  SmallVector<linalg::GenericOp> ops;
+  root->walk([&](linalg::GenericOp op) { ops.push_back(op); });
+  for (linalg::GenericOp op : ops)
+    ::addScalarOperands(op);
 }
 
 LogicalResult mlir::attn::reverseStructured(linalg::LinalgOp op,
