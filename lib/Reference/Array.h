@@ -23,7 +23,7 @@ struct Array {
   /// One of these holds the elements, by `type`.
   std::vector<double> floats;
   std::vector<int64_t> ints;
-  /// Set by attention, kept by what only moves elements.
+  /// Set by attention, and of what is computed of such results.
   RoundingNoise noise;
   /// As EvaluatedTensor has it.
   std::vector<uint8_t> evaluated;
@@ -88,6 +88,15 @@ void forEachIndex(llvm::ArrayRef<int64_t> shape, Body body) {
       return;
   }
 }
+
+/// Whether it is known how noisy the elements are.
+bool hasNoise(const Array &array);
+/// The same array, each element of which is off by the mean noise, up or down.
+Array disturb(const Array &array);
+/// The noise of a result by that of operands: how far it is off where these
+/// are, which is linear in what they are off by as long as that is little.
+RoundingNoise measureNoise(const Array &result, const Array &disturbed,
+                           llvm::ArrayRef<const Array *> operands);
 
 } // namespace attn::reference
 

@@ -60,13 +60,18 @@ Error FunctionEvaluator::evaluateConstant(mlir::arith::ConstantOp op) {
   return Error::success();
 }
 
-/// The noise of a sum or a difference, or of a conversion, whose rounding comes
-/// on top; that of other results is not known.
+/// Whether an operation has the noise of its operands: a sum or a difference,
+/// or a conversion, whose rounding comes on top.
+static bool addsNoise(mlir::Operation *op) {
+  return mlir::isa<mlir::arith::AddFOp, mlir::arith::SubFOp,
+                   mlir::arith::NegFOp, mlir::arith::TruncFOp,
+                   mlir::arith::ExtFOp>(op);
+}
+
 static RoundingNoise addNoise(mlir::Operation *op,
                               llvm::ArrayRef<const Array *> operands) {
   RoundingNoise sum;
-  if (mlir::isa<mlir::arith::AddFOp, mlir::arith::SubFOp, mlir::arith::NegFOp,
-                mlir::arith::TruncFOp, mlir::arith::ExtFOp>(op))
+  if (addsNoise(op))
     for (const Array *operand : operands) {
       sum.max += operand->noise.max;
       sum.mean += operand->noise.mean;
@@ -124,22 +129,42 @@ Error FunctionEvaluator::evaluateElementwise(mlir::Operation *op) {
   int64_t size = 1;
   for (int64_t extent : shape)
     size *= extent;
-  for (int64_t begin = 0; begin < size; begin += kLanes) {
-    int64_t count = std::min<int64_t>(kLanes, size - begin);
-    for (const Operand &operand : operands)
-      if (operand.array->type.isFloat())
-        std::copy_n(operand.array->floats.data() + begin, count,
-                    frame.laneFloats(operand.reg));
-      else
-        std::copy_n(operand.array->ints.data() + begin, count,
-                    frame.laneInts(operand.reg));
-    // Operations on elements read no arrays, so they cannot fail.
-    frame.runLanes(count);
-    for (auto [result, reg] : llvm::zip(results, registers))
+  auto run = [&](llvm::MutableArrayRef<Array> outs) {
+    for (int64_t begin = 0; begin < size; begin += kLanes) {
+      int64_t count = std::min<int64_t>(kLanes, size - begin);
+      for (const Operand &operand : operands)
+        if (operand.array->type.isFloat())
+          std::copy_n(operand.array->floats.data() + begin, count,
+                      frame.laneFloats(operand.reg));
+        else
+          std::copy_n(operand.array->ints.data() + begin, count,
+                      frame.laneInts(operand.reg));
+      // Operations on elements read no arrays, so they cannot fail.
+      frame.runLanes(count);
+      for (auto [result, reg] : llvm::zip(outs, registers))
+        if (result.type.isFloat())
+          std::copy_n(frame.laneFloats(reg), count,
+                      result.floats.data() + begin);
+        else
+          std::copy_n(frame.laneInts(reg), count, result.ints.data() + begin);
+    }
+  };
+  run(results);
+  if (!addsNoise(op) && llvm::any_of(arrays, [](const Array *array) {
+        return hasNoise(*array);
+      })) {
+    std::vector<Array> disturbed;
+    disturbed.reserve(operands.size());
+    for (Operand &operand : operands)
+      if (hasNoise(*operand.array)) {
+        disturbed.push_back(disturb(*operand.array));
+        operand.array = &disturbed.back();
+      }
+    llvm::SmallVector<Array> others(results);
+    run(others);
+    for (auto [result, other] : llvm::zip(results, others))
       if (result.type.isFloat())
-        std::copy_n(frame.laneFloats(reg), count, result.floats.data() + begin);
-      else
-        std::copy_n(frame.laneInts(reg), count, result.ints.data() + begin);
+        result.noise = measureNoise(result, other, arrays);
   }
   for (auto [result, array] : llvm::zip(op->getResults(), results))
     set(result, std::move(array));

@@ -249,6 +249,26 @@ Error FunctionEvaluator::evaluateLinalg(mlir::linalg::LinalgOp op) {
   if ((!llvm::is_contained(nest.sizes, 0) && !frame.runRow()) ||
       !runLoops(nest, frame))
     return llvm::createStringError(compiler.describe(frame.getError()));
+  // Once more with operands that are off by their noise.
+  llvm::SmallVector<const Array *> given;
+  std::vector<Array> disturbed;
+  disturbed.reserve(nest.operands.size());
+  for (auto [value, operand] :
+       llvm::zip_equal(op->getOperands(), nest.operands)) {
+    const Array &array = *get(value);
+    given.push_back(&array);
+    disturbed.push_back(hasNoise(array) ? disturb(array) : array);
+    operand.array = &disturbed.back();
+  }
+  if (llvm::any_of(given,
+                   [](const Array *array) { return hasNoise(*array); })) {
+    Frame again(program);
+    if ((llvm::is_contained(nest.sizes, 0) || again.runRow()) &&
+        runLoops(nest, again))
+      for (auto [array, operand] : llvm::zip_equal(
+               results, llvm::drop_begin(nest.operands, nest.numInputs)))
+        array->noise = measureNoise(*array, *operand.array, given);
+  }
   for (auto [result, array] : llvm::zip_equal(op->getResults(), results))
     values[result] = array;
   return Error::success();

@@ -26,9 +26,10 @@
 //    * (2 + max |score| + max |lse|) * a, with the same a of the terms of an
 //    element, whatever cancels out between them, and eps * (1 + mean |lse|) * a
 //    on the mean. The evaluator computes these, and sums have that of their
-//    terms; other results get 4 (mean: 1) units in the last place. One of few
-//    elements may have the largest noise: the mean gets that of the maximum
-//    over the number of elements.
+//    terms; what other operations make of them is as noisy as it moves when
+//    they are off by their noise. Results of no attention get 4 (mean: 1) units
+//    in the last place. One of few elements may have the largest noise: the
+//    mean gets that of the maximum over the number of elements.
 //  * Sums of equal terms, whose roundings do not even out: where so many keys m
 //    of a row, of which 64 count, have the same probability, eps * (m - 1) / 4
 //    times |o| for o, on the mean that of |o|, and without a factor for lse.
