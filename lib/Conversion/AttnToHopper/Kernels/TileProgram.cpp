@@ -186,6 +186,21 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
              << otherTarget;
     program.zeroed.insert(filled);
   }
+  // A launch is one that always is.
+  WalkResult nested = function.walk([&](scf::ForallOp grid) {
+    Operation *parent = grid->getParentOp();
+    if (parent == function || isa<scf::ForallOp>(parent))
+      return WalkResult::advance();
+    parent->emitError(
+        "expects the attention of a function for a GPU outside of "
+        "loops and branches, but it is in '")
+        << parent->getName()
+        << "'; compile it as a function of its own, and call that there"
+        << otherTarget;
+    return WalkResult::interrupt();
+  });
+  if (nested.wasInterrupted())
+    return failure();
   if (!program.grid && program.before.empty())
     return function.emitError("expects an attention, but '")
            << function.getName() << "' has none" << otherTarget;
