@@ -8,6 +8,7 @@ from ._compile import compile, on_clear_cache
 from .trace import Variant, trace
 from .trace._program import number_of_scale
 
+_OPTIONS = ("entry", "target", *compile.__kwdefaults__)
 _kernels = {}
 _lock = threading.Lock()
 on_clear_cache.append(_kernels.clear)
@@ -36,10 +37,14 @@ def _shape(value, what):
     return shape
 
 
-def _number(value, q, module):
+def _number(name, value, q, module):
     """An integer as a tensor without dimensions, where q is."""
     if not isinstance(value, int):
         return value
+    if not -(1 << 63) <= value < 1 << 64:
+        raise InvalidArgument(
+            f"expects {name} to be an integer of 64 bits, but got {value}"
+        )
     # Of 64 bits, whose sign means nothing.
     value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
     if module == "torch":
@@ -107,6 +112,12 @@ def attention(
     one of its kind: tensors and numbers that the functions read may change.
     Raises TraceError for functions that cannot be a program.
     """
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        raise InvalidArgument(
+            f"expects options of attn.compile, which are {', '.join(_OPTIONS)}, but got"
+            f" {', '.join(unknown)}"
+        )
     module = type(q).__module__.partition(".")[0]
     program = trace(
         score_mod, mask_mod, namespace="torch" if module == "torch" else "numpy"
@@ -114,7 +125,8 @@ def attention(
     if dropout_p:
         if seed is None:
             raise InvalidArgument("expects a seed where dropout_p is not 0")
-        drawn = [_number(x, q, module) for x in (seed, offset)]
+        given = ("seed", seed), ("offset", offset)
+        drawn = [_number(name, x, q, module) for name, x in given]
         program = program.with_dropout(dropout_p, *drawn)
     if scale is not None:
         scale = number_of_scale(scale)

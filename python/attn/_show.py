@@ -315,6 +315,6 @@ def show_mask(
                     f"expects a batch and a head of {tuple(shape[:2])}, but got {batch},"
                     f" {head}"
                 )
-            mask = function_of(mask, (batch + 1, head + 1))
+            mask = function_of(mask, shape[:2])
         pairs = _of_function(mask, lengths, batch, head, numpy)
     return MaskPicture(pairs, tile, name)

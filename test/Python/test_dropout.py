@@ -80,6 +80,9 @@ class Attention(unittest.TestCase):
                 attn.InvalidArgument, "dropout_p to be at least 0 and less than 1"
             ):
                 self.run_(dropout_p=p, seed=1)
+        for p, seed in ((0.5, 1 << 64), (0.5, -(1 << 63) - 1), ("a", 1)):
+            with self.assertRaises(attn.InvalidArgument):
+                self.run_(dropout_p=p, seed=seed)
         with self.assertRaisesRegex(attn.InvalidArgument, "expects a seed where"):
             self.run_(dropout_p=0.5)
 

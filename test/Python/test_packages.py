@@ -3,8 +3,10 @@
 """Kernel.save and attn.load."""
 
 import concurrent.futures
+import copy
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -44,6 +46,11 @@ class Packages(unittest.TestCase):
             self.assertEqual(kernel.results, self.kernel.results)
             np.testing.assert_array_equal(kernel(self.q, self.q, self.q), self.o)
         self.assertEqual(attn.load(package).save(), package)
+
+    def test_pickle(self):
+        with self.assertRaisesRegex(attn.Unsupported, r"kernel.save\(\), .* attn.load"):
+            pickle.dumps(self.kernel)
+        self.assertIs(copy.deepcopy([self.kernel])[0], self.kernel)
 
     def test_files_and_processes(self):
         package, q, o = (self.folder / name for name in ("causal.attn", "q.npy", "o.npy"))

@@ -82,6 +82,7 @@ class Calls(Case):
     def test_scale(self):
         for scale in (
             "x",
+            "1",
             1j,
             float("nan"),
             -float("inf"),

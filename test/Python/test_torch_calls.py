@@ -1,6 +1,8 @@
 # RUN: %python %s
 """sdpa, varlen and Variant of attn.torch."""
 
+import copy
+import pickle
 import unittest
 
 try:
@@ -17,6 +19,10 @@ if torch is not None:
     import attn.torch as ours
     from attn.torch import _kernels, _options, sdpa
     from flex import FAST, causal, eager, qkv
+
+
+def scaled(s, b, h, i, j, scales):
+    return s * scales[h]
 
 
 class Fast(unittest.TestCase):
@@ -245,9 +251,13 @@ class Varlen(Fast):
                 (q, q, q, ends, torch.tensor([0, 2, 4])),
             ),
             ("cu_seq_q on cpu", (q, q, q, ends.to("meta"), ends)),
+            ("cu_seq_k to be a tensor, but got list", (q, q, q, ends, [0, 4])),
         ]:
             with self.assertRaisesRegex(ValueError, text):
                 ours.varlen(*arguments)
+        for window in (1,), (1, 2, 3), 3, None, (1.5, 0), (-2, 0):
+            with self.assertRaisesRegex(ValueError, "window_size to be two integers"):
+                ours.varlen(q, q, q, ends, ends, window_size=window)
 
 
 @unittest.skipIf(torch is None, "needs PyTorch")
@@ -309,6 +319,19 @@ class Variants(unittest.TestCase):
             o = variant(*tensors, a, b)
             expected = eager(*tensors, lambda s, _, h, i, j: s + a[h] * b[j])[0]
             torch.testing.assert_close(o, expected)
+
+    def test_copies(self):
+        q, k, v = qkv((1, 2, 9, 8))
+        scales = torch.rand(2, dtype=torch.float64)
+        variant = ours.Variant(scaled)
+        for original in (variant, variant.prepare()):
+            expected = original(q, k, v, scales)
+            for copied in (
+                copy.copy(original),
+                copy.deepcopy(original),
+                pickle.loads(pickle.dumps(original)),
+            ):
+                self.assertTrue(torch.equal(copied(q, k, v, scales), expected))
 
     def test_other_captures(self):
         """Of another type, layout or rank, and 0 dimensions."""

@@ -91,6 +91,82 @@ class Compiled(unittest.TestCase):
             torch.testing.assert_close(compiled(x, window), model(x, window))
         self.assertLessEqual(counter.frame_count, 4)
 
+    def test_floats_that_change(self):
+        """They are symbols after one compilation more, whatever reads them."""
+        q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32, grad=True)
+        variant = ours.Variant(
+            lambda s, b, h, i, j, w: s * w, lambda b, h, i, j, w: (i - j) * w < 5
+        )
+
+        def both(q, w):
+            mask = ours.create_block_mask(
+                lambda b, h, i, j: (i - j) * w < 5.0, *(None, None, 9, 9, "cpu")
+            )
+            return flex_attention(q * w, k, v, lambda s, b, h, i, j: s + w * j, mask)
+
+        def score(q, w):
+            return flex_attention(
+                q, k, v, lambda s, b, h, i, j: w * torch.tanh(s / w) + max(w, 2.0) * j
+            )
+
+        for function in (both, score, lambda q, w: variant(q, k, v, w)):
+            for backend in ("eager", "aot_eager"):
+                torch._dynamo.reset()
+                compiled, counter = self.compile(function, backend)
+                for w in (0.5, 1.5, 1.75, 1.25, 1.625):
+                    results = [f(q, w) for f in (compiled, function)]
+                    torch.testing.assert_close(*results)
+                    grads = (torch.autograd.grad(x.sin().sum(), q)[0] for x in results)
+                    torch.testing.assert_close(*grads)
+                # One is made twice where PyTorch finds that it has to.
+                self.assertLessEqual(counter.frame_count, 3)
+
+    def test_attributes_that_differ(self):
+        class Layer(torch.nn.Module):
+            def __init__(self, cap):
+                super().__init__()
+                self.cap = cap
+
+            def forward(self, q):
+                return flex_attention(
+                    q, q, q, lambda s, b, h, i, j: self.cap * torch.tanh(s / self.cap)
+                )
+
+        (q, _, _) = qkv((1, 2, 9, 8))
+        for cap in (5.0, 50.0, 0.5):
+            layer = Layer(cap)
+            expected = layer(q)
+            layer.compile(backend="aot_eager", fullgraph=True)
+            torch.testing.assert_close(layer(q), expected)
+
+    def test_dropout_that_changes(self):
+        q, k, v = qkv((1, 2, 9, 8))
+        compiled, counter = self.compile(lambda q, p: ours.sdpa(q, k, v, dropout_p=p))
+        for p in (0.1, 0.2, 0.3):
+            results = []
+            for function in (compiled, lambda q, p: ours.sdpa(q, k, v, dropout_p=p)):
+                torch.manual_seed(3)
+                results.append(function(q, p))
+            torch.testing.assert_close(*results)
+        # It is part of the program.
+        self.assertGreaterEqual(counter.frame_count, 3)
+
+    def test_rows_whose_length_is_dynamic(self):
+        """What is summed up has a length that is a guard."""
+
+        def model(q, table):
+            def score_mod(s, b, h, i, j):
+                row = table[i]
+                s = s + (row * table[j]).sum(-1) + row.mean() - row.max()
+                return s + torch.dot(row, table[0])
+
+            return flex_attention(q, q, q, score_mod)
+
+        compiled, _ = self.compile(model, dynamic=True)
+        for length, width in ((12, 5), (17, 5), (17, 7)):
+            q, table = torch.randn(1, 2, length, 8), torch.randn(length, width)
+            torch.testing.assert_close(compiled(q, table), model(q, table))
+
     def test_lengths_that_are_marked(self):
         model = Model()
         compiled, counter = self.compile(model)
@@ -250,6 +326,37 @@ class Compiled(unittest.TestCase):
         # Numbers of masks are no reason to compile each time.
         self.assertLessEqual(count.frame_count, 2)
 
+    def test_bytes_without_a_sign(self):
+        q, k, v = qkv((1, 2, 9, 8), grad=True)
+        ids = torch.randint(0, 256, (9,), dtype=torch.uint8)
+        mask = ours.create_block_mask(
+            lambda b, h, i, j: ids[i] >= ids[j], *(None, None, 9, 9, "cpu")
+        )
+        for backend in ("eager", "aot_eager"):
+            torch._dynamo.reset()
+            self.check(
+                lambda q: flex_attention(
+                    q, k, v, lambda s, b, h, i, j: s + ids[i] / 255, mask
+                ),
+                q,
+                wrt=(q,),
+                backend=backend,
+            )
+        variant = ours.Variant(lambda s, b, h, i, j, x: s + x[i] / 255)
+        torch.testing.assert_close(variant(q, k, v, ids), variant(q, k, v, ids.long()))
+
+    def test_masks_that_are_prepared_in_a_graph(self):
+        """Nothing is prepared there, and what was before is no longer."""
+        q, k, v = qkv((1, 2, 9, 8))
+        ids = torch.arange(9) // 4
+        same = lambda b, h, i, j: ids[i] == ids[j]
+        make = lambda: ours.create_block_mask(same, None, None, 9, 9, "cpu")
+        self.check(lambda q: flex_attention(q, k, v, None, make().prepare()), q)
+        mask = make().prepare()
+        self.check(lambda q: flex_attention(q, k, v, None, mask.prepare()), q)
+        variant = ours.Variant(mask_mod=lambda b, h, i, j, x: x[i] == x[j])
+        self.check(lambda q: variant.prepare()(q, k, v, ids), q)
+
     def test_errors(self):
         q, k, v = qkv((1, 4, 9, 8), (1, 2, 9))
         mask = ours.create_block_mask(causal, None, None, 8, 8, "cpu")
@@ -260,6 +367,25 @@ class Compiled(unittest.TestCase):
             torch._dynamo.reset()
             with self.assertRaisesRegex(Exception, text):
                 self.compile(call)[0](q)
+
+    def test_no_second_gradient(self):
+        q, k, v = qkv((1, 2, 9, 8), grad=True)
+        compiled, _ = self.compile(lambda q: flex_attention(q, k, v), "eager")
+        (dq,) = torch.autograd.grad(compiled(q).sin().sum(), q, create_graph=True)
+        with self.assertRaisesRegex(NotImplementedError, "has no second one"):
+            dq.square().sum().backward()
+
+    def test_where_as_a_method(self):
+        q, k, v = qkv((1, 2, 9, 8))
+        mask = ours.create_block_mask(
+            lambda b, h, i, j: (i >= j).where(j > 3, i < 5), *(None, None, 9, 9, "cpu")
+        )
+        self.check(
+            lambda q: flex_attention(
+                q, k, v, lambda s, b, h, i, j: s.where(i > j, s * 2), mask
+            ),
+            q,
+        )
 
     def test_other_names(self):
         q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)

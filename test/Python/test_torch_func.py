@@ -185,6 +185,13 @@ class Func(unittest.TestCase):
         with self.assertRaisesRegex(attn.Unsupported, "no tangents"):
             torch.func.jvp(lambda q: flex_attention(q, k, v), (q,), (q,))
         with self.assertRaisesRegex(attn.Unsupported, "no tangents"):
+            torch.func.linearize(lambda q: flex_attention(q, k, v), q)
+        bias = torch.zeros(3, dtype=torch.float64)
+        with self.assertRaisesRegex(attn.Unsupported, "no tangents"):
+            torch.func.linearize(
+                lambda x: flex_attention(q, k, v, lambda s, b, h, i, j: s + x[i]), bias
+            )
+        with self.assertRaisesRegex(attn.Unsupported, "no tangents"):
             torch.func.hessian(lambda q: flex_attention(q, k, v).sum())(q)
 
     def test_no_elements(self):

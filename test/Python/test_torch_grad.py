@@ -313,6 +313,81 @@ class Autograd(unittest.TestCase):
         o = flex_attention(*(x.detach() for x in self.tensors))
         self.assertFalse(o.requires_grad)
 
+    def test_no_value_is_detached(self):
+        """What is dropped where PyTorch drops it would be a wrong gradient."""
+        bias = torch.randn(11, dtype=torch.float64, requires_grad=True)
+
+        def in_a_region(s, b, h, i, j):
+            with torch.no_grad():
+                weight = torch.sigmoid(s)
+            return s * weight
+
+        wrong = [
+            ("the score", lambda s, b, h, i, j: s * s.detach()),
+            ("the score", lambda s, b, h, i, j: s * torch.detach(s * i)),
+            ("the score", in_a_region),
+            (
+                r"tensor of \(11,\): detach that",
+                lambda s, b, h, i, j: s + (bias[j].round() - bias[j]).detach(),
+            ),
+        ]
+        for text, score_mod in wrong:
+            with self.assertRaisesRegex(attn.TraceError, text):
+                flex_attention(*self.tensors, score_mod)
+            compiled = torch.compile(flex_attention, backend="eager", fullgraph=True)
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(RuntimeError, text):
+                compiled(*self.tensors, score_mod)
+        with self.assertRaisesRegex(attn.TraceError, r"tensor of \(11, 1\)"):
+            flex_attention(
+                *self.tensors, lambda s, b, h, i, j: s + bias[i, None].detach().sum()
+            )
+
+    def test_what_may_be_detached(self):
+        bias = torch.randn(11, dtype=torch.float64)
+
+        def score_mod(s, b, h, i, j):
+            with torch.no_grad():
+                at = j - i
+            s = torch.where((s > 0).detach(), s, s * 2) + at.detach()
+            return s + s.round().detach() + bias[i.detach()].detach() * bias[j]
+
+        def plain(s, b, h, i, j):
+            return torch.where(s > 0, s, s * 2) + (j - i) + (
+                torch.where(s > 0, s, s * 2) + (j - i)
+            ).round() + bias[i] * bias[j]  # fmt: skip
+
+        results = []
+        for function in (score_mod, plain):
+            o = flex_attention(*self.tensors, function)
+            results.append(torch.autograd.grad(o.sin().sum(), self.tensors))
+        for a, b in zip(*results):
+            torch.testing.assert_close(a, b)
+        # Without gradients, anything may be detached; with them again, it may not.
+        detached = lambda s, b, h, i, j: s.detach()
+        for _ in range(2):
+            with torch.no_grad():
+                flex_attention(*self.tensors, detached)
+            with self.assertRaises(attn.TraceError):
+                flex_attention(*self.tensors, detached)
+
+    def test_a_capture_that_is_detached(self):
+        """A program of a tensor without a gradient is none for one with it."""
+        variant = ours.Variant(lambda s, b, h, i, j, x: s + x[i].detach())
+
+        def call(q, k, v, x):
+            return flex_attention(q, k, v, lambda s, b, h, i, j: s + x[i].detach())
+
+        for _ in range(2):
+            bias = torch.randn(11, dtype=torch.float64)
+            torch.testing.assert_close(
+                variant(*self.tensors, bias), call(*self.tensors, bias)
+            )
+            bias.requires_grad_()
+            for function in (variant, call):
+                with self.assertRaises(RuntimeError):
+                    function(*self.tensors, bias)
+
     def test_no_second_gradient(self):
         o = flex_attention(*self.tensors)
         (dq,) = torch.autograd.grad(

@@ -196,12 +196,20 @@ class BlockMasks(unittest.TestCase):
         torch.testing.assert_close(o, eager(q, k, v, None, mask_mod)[0])
 
     def test_lists_by_hand(self):
-        for batch, heads in [(2, 4), (1, 1), (2, 1), (1, 4)]:
+        for batch, heads in [(2, 4), (1, 1), (2, 1), (1, 4), (1, 2)]:
             table = torch.rand(batch, heads, 4, 3) < 0.5
             mask = self.lists(table, BLOCK_SIZE=(8, 16))
             self.check(
                 mask, lambda b, h, i, j: table[b % batch, h % heads, i // 8, j // 16]
             )
+
+    def test_other_batches_and_heads(self):
+        q, k, v = qkv((4, 4, 32, 8), (4, 4, 48))
+        for batch, heads in [(4, 3), (3, 4)]:
+            mask = self.lists(torch.ones(batch, heads, 4, 3), BLOCK_SIZE=(8, 16))
+            wrong = "batch" if batch == 3 else "head"
+            with self.assertRaisesRegex(ValueError, f"1 {wrong} or the ."):
+                flex_attention(q, k, v, block_mask=mask)
 
     def test_lists_and_a_function(self):
         table = torch.rand(1, 1, 4, 3) < 0.7

@@ -141,19 +141,30 @@ class Reference(unittest.TestCase):
             ours.flex_attention(q, k, v, kernel_options={"ATTN": {"fallback": "slow"}})
         with self.assertRaisesRegex(attn.InvalidArgument, "no fallback in a Variant"):
             ours.Variant(kernel_options=OPTIONS)
-        compiled = torch.compile(
-            lambda q: ours.flex_attention(q, q, q, causal_score, kernel_options=OPTIONS),
-            backend="eager",
-            fullgraph=True,
-        )
-        with self.assertRaisesRegex(Exception, "no fallback in a Variant"):
-            compiled(q)
 
+    def test_graphs(self):
+        """What cannot be traced is operations of PyTorch in a graph as well."""
+        q, k, v = qkv((1, 2, 9, 8), grad=True)
+        table = torch.randn(2, 9, dtype=torch.float64, requires_grad=True)
+        mask = ours.create_block_mask(causal, None, None, 9, 9, "cpu")
 
-if torch is not None:
+        def score_mod(s, b, h, i, j):
+            return torch.lgamma(s.abs() + 1) + table[h, j]
 
-    def causal_score(s, b, h, i, j):
-        return torch.where(causal(b, h, i, j), s, -torch.inf)
+        def call(q):
+            return ours.flex_attention(q, k, v, score_mod, mask, kernel_options=OPTIONS)
+
+        results = []
+        for backend in (None, "eager", "aot_eager"):
+            torch._dynamo.reset()
+            function = call
+            if backend is not None:
+                function = torch.compile(call, backend=backend, fullgraph=True)
+            o = function(q)
+            results.append((o, *torch.autograd.grad(o.sin().sum(), (q, table))))
+        for found in results[1:]:
+            for a, b in zip(found, results[0]):
+                torch.testing.assert_close(a, b)
 
 
 if __name__ == "__main__":

@@ -286,7 +286,7 @@ class Operations(Case):
 
 class Captures(Case):
     def test_types(self):
-        for dtype in ("uint8", "complex64", "U3"):
+        for dtype in ("uint16", "complex64", "U3"):
             table = numpy.zeros(9, dtype)
             self.check(
                 "expects a captured tensor of float64, float32",
@@ -376,6 +376,8 @@ class Others(unittest.TestCase):
         q = numpy.zeros((1, 2, 3, 4), "i4")
         with self.assertRaisesRegex(attn.InvalidArgument, "expects a dtype of f64"):
             attn.attention(q, q, q)
+        with self.assertRaisesRegex(attn.InvalidArgument, "options .*, but got foo"):
+            attn.attention(q, q, q, foo=1)
 
     def test_places_of_diagnostics(self):
         # A diagnostic of the compiler is at the line of the function.

@@ -94,6 +94,14 @@ class Functions(Case):
                 + torch.ones_like(s) * torch.zeros_like(s)
             )
         )
+        # A method takes the condition second.
+        self.check(
+            lambda s, b, h, q, kv: (
+                s.where(q >= kv, -1.0) + self.bias[h, q].where(h > 1, other=s)
+                + self.bias.exp()[h, kv].where(condition=q > kv, other=s * 2)
+            ),
+            lambda b, h, q, kv: (q >= kv).where(kv > 3, q < 5),
+        )  # fmt: skip
         # 0-d tensors are numbers.
         self.check(
             lambda s, b, h, q, kv: torch.where(
@@ -184,6 +192,18 @@ class Functions(Case):
             self.check(lambda s, b, h, q, kv: tanh(s))
 
 
+    def test_names_of_arguments(self):
+        self.check(
+            lambda s, b, h, q, kv: (
+                torch.mul(input=s, other=2) + s.pow(exponent=2)
+                + torch.clamp(input=s, max=1) + torch.sub(input=s, other=kv, alpha=2)
+                + torch.where(q > kv, input=s, other=0.5) + torch.maximum(s, other=q)
+                + torch.lerp(s, end=s * 3, weight=0.25)
+                + torch.addcmul(s, tensor1=s, tensor2=s, value=0.3)
+            )
+        )  # fmt: skip
+
+
 class Tensors(Case):
     def test_parameters(self):
         table = torch.nn.Parameter(torch.randn(4, 8, 96))
@@ -241,6 +261,24 @@ class Tensors(Case):
         for name in "float64 float16 bfloat16 int64 int32 int16 int8 bool".split():
             table = (torch.randn(4, 96) * 2).to(getattr(torch, name))
             self.check(lambda s, b, h, q, kv: s + table[h, kv] * 0.5)
+
+    def test_bytes_without_a_sign(self):
+        ids = torch.randint(0, 256, (96,), dtype=torch.uint8)
+        pairs = torch.randint(0, 256, (96, 4), dtype=torch.uint8)
+
+        def plain(s, b, h, q, kv):
+            s = s + ids.long()[q] * 0.01 + pairs.long()[kv, h] / 255.0
+            return s + (ids[q] > ids[kv]) + self.bias[h, ids.long()[q] // 3]
+
+        for table, of_heads in ((ids, pairs.T), (ids.numpy(), pairs.numpy().T)):
+            self.check(
+                lambda s, b, h, q, kv: (
+                    s + table[q] * 0.01 + of_heads[h, kv] / 255.0
+                    + (table[q] > table[kv]) + self.bias[h, table[q] // 3]
+                ),
+                plain=plain,
+            )  # fmt: skip
+        self.check(mask=lambda b, h, q, kv: (ids[q] < 128) | (pairs.T[h, kv] >= 128))
 
     def test_both_libraries(self):
         table = numpy.arange(96, dtype="f4")
@@ -300,6 +338,16 @@ class Errors(Case):
         parameter = torch.nn.Parameter(self.bias)
         trace.trace(lambda s, b, h, q, kv: s + parameter[h, q])
 
+    def test_places_of_extremes(self):
+        values = lambda row: row.max(-1)[0] + torch.min(row, dim=0).values
+        trace.trace(lambda s, b, h, q, kv: s + values(self.bias[h]))
+        for use in (
+            lambda s, b, h, q, kv: s + self.bias[h].max(dim=-1)[1],
+            lambda s, b, h, q, kv: torch.max(self.bias[h], 0).indices * s,
+            lambda s, b, h, q, kv: s + self.bias[h, self.bias[h].min(dim=0)[1]],
+        ):
+            self.check("the values of max or min along a dimension", use)
+
     def test_equations(self):
         self.check(
             "einsum of one or two rows to a number",
@@ -323,6 +371,10 @@ class Errors(Case):
             lambda s, b, h, q, kv: s + self.bias[q > kv, 0],
         )
         self.check("index out of range", lambda s, b, h, q, kv: s + self.bias[q, 99])
+        text = "a slice needs bounds that are the same for all pairs"
+        self.check(text, lambda s, b, h, q, kv: s + self.bias[0, q:kv].sum())
+        self.check(text, lambda s, b, h, q, kv: s + self.bias[0][q:].sum())
+        self.check(text, lambda s, b, h, q, kv: s + self.bias[h, :q].sum())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from .._errors import Unsupported
 from . import _compat, _vmap
 
 NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
+NO_SECOND = "expects a first gradient: attention has no second one"
 
 
 class Attention(_compat.OuterFunction):
@@ -86,11 +87,11 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *_):
-        raise Unsupported("expects a first gradient: attention has no second one")
+        raise Unsupported(NO_SECOND)
 
     @staticmethod
     def jvp(ctx, *_):
-        raise Unsupported("expects a first gradient: attention has no second one")
+        raise Unsupported(NO_SECOND)
 
     @staticmethod
     def vmap(info, in_dims, kernels, wanted, *inputs):

@@ -31,15 +31,29 @@ def check_mask(tensor):
         )
 
 
+def check_detached(tensor):
+    """Checks that a tensor that a function detaches needs no gradient, which would not
+    be dropped."""
+    if getattr(tensor, "requires_grad", False):
+        raise CaptureError(
+            "expects a function to detach what needs no gradient, but got a tensor of"
+            f" {tuple(tensor.shape)}: detach it in front of the attention"
+        )
+
+
 def check(program, query):
-    """Checks where the tensors of a program are, and that those of the mask need no
-    gradient."""
+    """Checks where the tensors of a program are, and that those of the mask, and what
+    functions detach, need no gradient."""
     device, needs_gradient = query.device, False
     for capture in program.captures:
         tensor = capture.tensor
         if getattr(tensor, "device", None) != device:
             check_device(tensor, query)
         needs_gradient |= getattr(tensor, "requires_grad", False)
-    if needs_gradient and program.mask is not None:
+    if not needs_gradient:
+        return
+    if program.mask is not None:
         for number in program.masked_captures():
             check_mask(program.captures[number].tensor)
+    for number in program.detached:
+        check_detached(program.captures[number].tensor)

@@ -11,7 +11,7 @@ import torch
 
 from ..trace import Variant, trace
 from ..trace._proxy import Scalar, Table
-from . import _captures, _compat, _kernels, _options
+from . import _captures, _compat, _kernels, _options, _reference
 
 
 def dispatch(
@@ -85,6 +85,9 @@ def _no_options():
 def with_dropout(functions, query, key, value, attn_mask, is_causal, scale, dropout):
     """`sdpa` with dropout, as the compiler sees it. Its own operator knows none."""
     dropout_p, *captures = dropout
+    # It is a constant of the program. A key is one of a graph as well, with a guard,
+    # where it was a symbol.
+    (dropout_p,) = {dropout_p: None}
     mask = None
     if attn_mask is not None:
         attn_mask = attn_mask.contiguous()
@@ -110,12 +113,26 @@ class _Inputs:
         program, with their values."""
 
         def scalar(value, variable):
-            kind = float if isinstance(value, (float, torch.SymFloat)) else int
+            if isinstance(value, torch.SymFloat):
+                return element(value, variable)
+            kind = float if isinstance(value, float) else int
             # Nothing depends on what it is.
             example = value if isinstance(value, kind) else _compat.example(value, kind)
             number = recorder.scalar(example, variable=variable)
             numbers.append((recorder.ops[number - recorder._arguments][1], value))
             return number
+
+        numbers_of = {}
+
+        def element(value, variable):
+            """That of a tensor: a number of an operator would be a constant, with a
+            guard."""
+            tensor = numbers_of.get(variable)
+            if tensor is None:
+                # What the compiler makes an operation on tensors alone.
+                tensor = torch.ones((), dtype=torch.float64) * value
+                numbers_of[variable] = tensor
+            return recorder.load(tensor, ())
 
         def symbol(value):
             # What the graph computes of lengths, such as one minus 1.
@@ -145,7 +162,33 @@ def _replace(
     score_inputs=(),
     mask_inputs=(),
 ):
-    """The operator of PyTorch with the mark, as one of ours."""
+    """The operator of PyTorch with the mark, as one of ours; or, where a caller asks
+    for that, as operations of PyTorch."""
+    compile_options = _options.read(kernel_options["ATTN"], may_fall_back=True)
+    without = compile_options._replace(fallback=None)
+    functions = score_mod, block_mask[-1]
+    inputs = score_inputs, mask_inputs
+    mask = kernel_options.get("ATTN_MASK", 0)
+    try:
+        return _by_kernel(query, key, value, functions, inputs, scale, without, mask)
+    except _reference.REASONS as error:
+        if compile_options.fallback is None:
+            raise
+        _reference.warn(error)
+
+    def of(function, inputs):
+        function = _compat.without_checks(function)
+        return lambda *values: function(*values, *inputs)
+
+    out, lse = _reference.attention(
+        query, key, value, *map(of, functions, inputs), scale
+    )
+    return out, lse, lse.new_empty(0)
+
+
+def _by_kernel(query, key, value, functions, inputs, scale, compile_options, mask):
+    """Those of `functions`, for scores and masks, read what is in `inputs`."""
+    (score_mod, mask_mod), (score_inputs, mask_inputs) = functions, inputs
     numbers = []
 
     def traceable(function, inputs):
@@ -156,13 +199,11 @@ def _replace(
 
     program = trace(
         traceable(score_mod, _Inputs("score", score_inputs)),
-        traceable(block_mask[-1], _Inputs("mask", mask_inputs)),
+        traceable(mask_mod, _Inputs("mask", mask_inputs)),
         namespace="torch",
         device=query.device,
     )
     _captures.check(program, query)
-    compile_options = _options.read(kernel_options["ATTN"])
-    mask = kernel_options.get("ATTN_MASK", 0)
     out, lse = operator(
         program, query, key, value, scale, compile_options, numbers, mask
     )

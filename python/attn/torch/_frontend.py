@@ -223,13 +223,18 @@ def arguments(program, query):
     ]
 
 
-def call(found, query, key, value, captured, wants_lse):
-    """Runs kernels, with a gradient where one is wanted."""
+def _check_tangents(tensors):
+    """Checks that no tensor has a tangent, which would be dropped."""
     if forward_ad._current_level >= 0 and any(
         isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
-        for x in (query, key, value, *captured)
+        for x in tensors
     ):
         raise Unsupported(_autograd.NO_TANGENTS)
+
+
+def call(found, query, key, value, captured, wants_lse):
+    """Runs kernels, with a gradient where one is wanted."""
+    _check_tangents((query, key, value, *captured))
     if _compat.is_transformed():
         return _autograd.Transformed.apply(found, query, key, value, *captured)
     if torch.is_grad_enabled() and (
@@ -277,6 +282,8 @@ def _run(
         _captures.check(program, query)
     # A graph that is made of real tensors has the operator, too.
     if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
+        captured = [capture.tensor for capture in program.captures]
+        _check_tangents((query, key, value, *captured))
         mask = 0 if shared is None else shared.number
         return _compiled.operator(
             program, query, key, value, scale, compile_options, mask=mask

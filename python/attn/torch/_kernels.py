@@ -396,7 +396,7 @@ def _check_scale(scale):
     if scale is None or type(scale) is float and math.isfinite(scale):
         return scale
     try:
-        if getattr(scale, "requires_grad", False):
+        if isinstance(scale, (str, bytes)) or getattr(scale, "requires_grad", False):
             raise ValueError
         number = float(scale)
         if math.isfinite(number):

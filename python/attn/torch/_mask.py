@@ -117,8 +117,12 @@ class Mask:
         results have the same bits. After a change of what the function reads, call
         it again. The first call of each kind, with such shapes, prepares; that one
         may not be captured in a CUDA graph, and graphs that have captured others
-        need the mask. A CPU has no use for it.
+        need the mask. A CPU has no use for it, and where torch.compile compiles this
+        call, nothing is prepared.
         """
+        if torch.compiler.is_dynamo_compiling():
+            self.shared = None
+            return self
         self.shared = _kernels.Shared()
         return self
 
@@ -378,12 +382,19 @@ def _find_tables(block_mask, asks):
     return known[1]
 
 
-def _repeat(count, wanted):
+def _repeat(count, wanted, what):
     """Which of `count` masks each of `wanted` batches or heads has: they repeat,
-    as in FlexAttention."""
+    as in FlexAttention, where they do so evenly."""
     if count == 1:
         return _compat.first
-    return (lambda x: x) if count >= wanted else (lambda x: x % count)
+    if count >= wanted:
+        return lambda x: x
+    if wanted % count:
+        raise MaskMismatch(
+            f"expects block_mask to have 1 {what[0]} or the {wanted} of query, but got"
+            f" {count} {what[1]}: create one with as many, or with None for all"
+        )
+    return lambda x: x % count
 
 
 def from_lists(block_mask, shape):
@@ -392,7 +403,8 @@ def from_lists(block_mask, shape):
     mask_mod = block_mask.mask_mod
     asks = mask_mod is not _compat.noop_mask
     part, full = _find_tables(block_mask, asks)
-    to_b, to_h = map(_repeat, part.shape[:2], shape)
+    names = ("batch", "batches"), ("head", "heads")
+    to_b, to_h = map(_repeat, part.shape[:2], shape, names)
     rows, columns = block_mask.BLOCK_SIZE
 
     def blocks(b, h, q_idx, kv_idx):

@@ -14,7 +14,8 @@ So no list of integers or tensors is empty, which AOTInductor passes on as None.
 import torch
 
 from .. import _library
-from . import _compat, _kernels, _layout
+from .._errors import Unsupported
+from . import _autograd, _compat, _kernels, _layout
 
 _SCHEMAS = (
     "forward(Tensor[] inputs, SymInt[] ints, float[] floats, str program,"
@@ -115,3 +116,11 @@ def _gradients(ctx, d_out, d_lse):
 torch.library.register_autograd(
     "attn::forward", _gradients, setup_context=_setup_context, lib=_operators
 )
+
+
+def _second_gradients(ctx, *_):
+    raise Unsupported(_autograd.NO_SECOND)
+
+
+# Without this, they would be 0.
+torch.library.register_autograd("attn::backward", _second_gradients, lib=_operators)

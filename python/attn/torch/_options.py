@@ -106,8 +106,7 @@ def read(kernel_options, may_fall_back=False):
         )
     if fallback and not may_fall_back:
         raise InvalidArgument(
-            "expects no fallback in a Variant or a graph of torch.compile: it is for"
-            " calls of flex_attention"
+            "expects no fallback in a Variant: it is for calls of flex_attention"
         )
     # A schedule is one of forward kernels.
     return CompileOptions(

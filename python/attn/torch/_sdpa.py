@@ -1,11 +1,15 @@
 """Attention under the names of torch.nn.functional and of packed sequences."""
 
+import numbers
+
 import torch
 from torch import overrides
 
 from . import _compat, _compiled, _frontend, _options
 from ._compat import AuxOutput, AuxRequest
 from ._errors import InvalidArgument, OptionConflict
+
+_INTEGERS = (int, numbers.Integral, torch.SymInt)
 
 
 def _causal(b, h, q_idx, kv_idx):
@@ -199,6 +203,11 @@ def _intervals(cu_seq_q, cu_seq_k, total_q, window):
 
 
 def _check_ends(name, ends, query):
+    if not isinstance(ends, torch.Tensor):
+        raise InvalidArgument(
+            f"expects {name} to be a tensor, but got {type(ends).__name__}: make one by"
+            " torch.tensor, where query is"
+        )
     if (
         ends.dim() != 1
         or ends.numel() < 2
@@ -212,6 +221,18 @@ def _check_ends(name, ends, query):
         raise InvalidArgument(
             f"expects {name} on {query.device}, where query is, but got one on"
             f" {ends.device}"
+        )
+
+
+def _check_window(window):
+    if (
+        not isinstance(window, (tuple, list))
+        or len(window) != 2
+        or not all(isinstance(x, _INTEGERS) and x >= -1 for x in window)
+    ):
+        raise InvalidArgument(
+            "expects window_size to be two integers of -1 or more, (left, right), but"
+            f" got {window!r}"
         )
 
 
@@ -284,6 +305,7 @@ def varlen(
             "expects cu_seq_q and cu_seq_k of as many sequences, but got"
             f" {cu_seq_q.numel() - 1} and {cu_seq_k.numel() - 1}"
         )
+    _check_window(window_size)
     first, end = _intervals(cu_seq_q, cu_seq_k, query.size(0), window_size)
 
     def mask_mod(b, h, q_idx, kv_idx):

@@ -7,6 +7,7 @@ import torch
 from ..trace import TraceError, at_definition, trace
 from ..trace._errors import ArityError
 from ..trace._proxy import Scalar
+from ..trace._recorder import Capture
 from . import _captures as checks
 from . import _compiled, _frontend, _kernels, _options
 from ._errors import InvalidArgument
@@ -25,17 +26,18 @@ def _kind(capture):
 class _Bound:
     """Kernels, and where their arguments come from."""
 
-    def __init__(self, found, sources, masked):
+    def __init__(self, found, sources, masked, detached):
         self.kernels = found
-        # Which of the captures the mask reads.
+        # Which of the captures the mask reads, and which functions detach.
         self.masked = masked
-        # Of each argument: a position among the captures and whether it gets one
-        # more dimension, or None and the value.
+        self.detached = detached
+        # Of each argument: a position among the captures and what makes it of that
+        # one, if it is not the same; or None and the value.
         self.sources = sources
 
     def arguments(self, captures):
         return [
-            value if at is None else captures[at][..., None] if value else captures[at]
+            value if at is None else value(captures[at]) if value else captures[at]
             for at, value in self.sources
         ]
 
@@ -76,6 +78,11 @@ class Variant:
         self._last = None, None
         self._shared = None
 
+    def __getstate__(self):
+        # A copy finds kernels for itself, and what it reads may be another thing.
+        none = {"_bound": {}, "_last": (None, None), "_shared": None}
+        return {**self.__dict__, **none}
+
     def prepare(self):
         """A Variant of the same functions for calls with one mask, as layers of a
         model have it: what the mask reads of their captures stays as it was in the
@@ -87,10 +94,16 @@ class Variant:
         >>> for q, k, v in ...:
         ...     o = layers(q, k, v, slopes)
         """
+        if torch.compiler.is_dynamo_compiling():
+            # As for masks, nothing is prepared there.
+            return Variant(
+                self._score_mod,
+                self._mask_mod,
+                scale=self._scale,
+                kernel_options=self._kernel_options,
+            )
         prepared = copy.copy(self)
         prepared._shared = _kernels.Shared()
-        prepared._bound = {}
-        prepared._last = None, None
         return prepared
 
     def __call__(self, query, key, value, *captures, return_lse=False):
@@ -128,6 +141,8 @@ class Variant:
             _frontend.check_tensors(query, key, value)
         for at in bound.masked:
             checks.check_mask(captures[at])
+        for at in bound.detached:
+            checks.check_detached(captures[at])
         arguments = bound.arguments(captures)
         out, lse = _frontend.call(
             bound.kernels, query, key, value, arguments, return_lse
@@ -136,6 +151,10 @@ class Variant:
 
     def _compiled(self, query, key, value, captures, return_lse):
         score_mod, mask_mod = self._score_mod, self._mask_mod
+        for capture in captures:
+            # The compiler is to see a number here: one that it has first seen in a
+            # function, it does not know in another one.
+            isinstance(capture, float)
         out, lse = _compiled.dispatch(
             *(query, key, value),
             score_mod and (lambda *values: score_mod(*values, *captures)),
@@ -174,20 +193,25 @@ class Variant:
                 function, values, _traced(given, values[0], slots)
             )
 
-        program = trace(
-            traceable(self._score_mod),
-            traceable(self._mask_mod),
-            namespace="torch",
-            device=query.device,
-        )
-        masked = [program.captures[n].tensor for n in program.masked_captures()]
-        masked = [n for n, x in enumerate(given) if any(x is y for y in masked)]
+        # Later calls may want gradients, though this one may not.
+        with torch.enable_grad():
+            program = trace(
+                traceable(self._score_mod),
+                traceable(self._mask_mod),
+                namespace="torch",
+                device=query.device,
+            )
+
+        def positions(numbers):
+            tensors = [program.captures[n].tensor for n in numbers]
+            return [n for n, x in enumerate(given) if any(x is y for y in tensors)]
+
         sources = []
         for capture, argument in zip(program.captures, _frontend.arguments(program, query)):
             tensor = capture.tensor
             position = next((n for n, x in enumerate(given) if x is tensor), None)
             if position is not None:
-                sources.append((position, capture.padded))
+                sources.append((position, _maker(capture)))
             elif isinstance(tensor, torch.Tensor) and tensor.is_meta:
                 raise InvalidArgument(
                     "expects functions of a Variant to read elements of captures, but"
@@ -199,12 +223,21 @@ class Variant:
                 sources.append((None, argument))
         for slot, number in enumerate(program.scalars):
             sources.append(
-                (slots[slot], False) if slot in slots else (None, number.value)
+                (slots[slot], None) if slot in slots else (None, number.value)
             )
         found = _kernels.lookup(program, query, key, value, self._scale, self._options)
         if self._shared is not None:
             found = found.sharing(self._shared)
-        return _Bound(found, sources, masked)
+        masked, detached = map(positions, (program.masked_captures(), program.detached))
+        return _Bound(found, sources, masked, detached)
+
+
+def _maker(capture):
+    """What makes an argument of a tensor in the place of a capture, without keeping
+    that, or None."""
+    if capture.is_as_given:
+        return None
+    return Capture(None, capture.dtype, capture.shape, capture.padded).passed
 
 
 def _call(function, values, captures):

@@ -78,11 +78,13 @@ def trace_as(score_mod, mask_mod, namespace, device, located=False):
             score = _run(score_mod, recorder, "score_mod")
         if mask_mod is not None:
             other = Recorder(MASK_KINDS, recorder, namespace, device, located)
+            other.wants_gradient = recorder.wants_gradient
             if mode is not None:
                 mode.recorder = other
             mask = _run(mask_mod, other, "mask_mod")
     program = Program(score, mask, recorder.captures, recorder.scalars)
     program.computed, program.is_aliased = recorder.computed, recorder.is_aliased
+    program.detached = frozenset(recorder.detached)
     return program
 
 

@@ -274,7 +274,8 @@ def _reduce(recorder, x, dim, keepdim, name, empty=None, finish=None):
     rank = len(x.shape)
     dims = range(rank) if dim is None else sorted(d % max(rank, 1) for d in _tuple(dim))
     kept = [d for d in range(rank) if d not in dims]
-    extents = [x.shape[d] for d in dims]
+    # Those that are symbols of a graph are no longer: the program depends on them.
+    extents = [int(x.shape[d]) for d in dims]
     count = math.prod(extents)
     # No loop reads the values of a list, and of a mask that is in a loop nothing
     # tells which tiles need it.
@@ -397,15 +398,31 @@ class _Extreme(typing.NamedTuple):
     indices: object
 
 
+class _NoIndices(_proxy.Traced):
+    """Where the largest elements are: what is done with it is an error."""
+
+    __slots__ = ()
+
+    @property
+    def _recorder(self):
+        raise TraceError(
+            "expects the values of max or min along a dimension, but got its indices,"
+            " which no program has: compute them in front of the attention"
+        )
+
+    def __index__(self):
+        return self._recorder
+
+
 def _extreme(name, op, along):
     def function(recorder, x, other=None, *args, **kwargs):
         x = operand(recorder, x)
         if other is not None and not (isinstance(other, (int, tuple)) and x.shape):
             return elementwise(recorder, op, (x, other))
         if "dim" in kwargs or (other is not None and _is_of_torch(recorder, x)):
-            # PyTorch has the indices too, which no program does.
+            # PyTorch has the indices, too.
             kwargs.setdefault("dim", other)
-            return _Extreme(along(recorder, x, *args, **kwargs), None)
+            return _Extreme(along(recorder, x, *args, **kwargs), _NoIndices())
         return along(recorder, x, other, *args, **kwargs)
 
     define(name)(function)

@@ -215,6 +215,11 @@ class Emitter:
             wrapped.append(index.name)
         if spec.padded:
             wrapped.append(self.integer(0).name)
+        if spec.dtype == "u8":
+            text = f"tensor.extract {tensor}[{', '.join(wrapped)}] : {spec.type}"
+            return self.convert(
+                "arith.index_castui", self.emit(text, "i8"), "index", 0, 255
+            )
         bits = _BITS.get(spec.dtype)
         lo, hi = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if bits else (None, None)
         text = f"tensor.extract {tensor}[{', '.join(wrapped)}] : {spec.type}"

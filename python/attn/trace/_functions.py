@@ -1,6 +1,7 @@
 """The functions of programs by name, as Python, NumPy, PyTorch and aten spell
 them: `FUNCTIONS`. The name of an aten operation is one of them before its dot.
-Where NumPy means something else by a name, that is "numpy." and the name.
+Where NumPy means something else by a name, that is "numpy." and the name, and where
+methods of tensors do, "Tensor." and the name.
 
 A function takes a recorder, and then what the one of that name takes: Scalars,
 Arrays, captured tensors and numbers.
@@ -126,7 +127,8 @@ def _broadcast(arrays):
     rank = max(len(x.shape) for x in arrays)
     shape = []
     for dim in range(-rank, 0):
-        extents = {x.shape[dim] for x in arrays if len(x.shape) >= -dim}
+        # One that is a symbol of a graph is no longer one: it has no hash.
+        extents = {int(x.shape[dim]) for x in arrays if len(x.shape) >= -dim}
         if len(extents) > 1:
             for x in arrays:
                 x.fixed()
@@ -235,6 +237,8 @@ def call(recorder, name, args, kwargs, self=None, family=""):
     function = FUNCTIONS.get(f"{family}.{name}") or FUNCTIONS.get(name)
     if function is None:
         raise TraceError(unknown(name, family))
+    if kwargs and name not in _OWN_KEYWORDS:
+        args, kwargs = _by_place(args, kwargs)
     try:
         return function(recorder, *args, **kwargs)
     except TypeError as error:
@@ -243,18 +247,56 @@ def call(recorder, name, args, kwargs, self=None, family=""):
         raise TraceError(f"{name}: {error}") from error
 
 
+def _by_place(args, kwargs):
+    """The same arguments, where those are by their place that PyTorch has names for
+    which functions here do not have."""
+    args, kwargs = list(args), dict(kwargs)
+    while True:
+        place = len(args)
+        names = [name for name in kwargs if _PLACES.get(name) == place]
+        if len(names) != 1:
+            return args, kwargs
+        args.append(kwargs.pop(names[0]))
+
+
+# The places of PyTorch's keywords, and functions that have other ones.
+_PLACES = {
+    "input": 0,
+    "self": 0,
+    "elements": 0,
+    "other": 1,
+    "exponent": 1,
+    "test_elements": 1,
+    "tensor": 1,
+    "tensor1": 1,
+    "vec": 1,
+    "end": 1,
+    "tensor2": 2,
+    "weight": 2,
+}
+_OWN_KEYWORDS = {"where", "Tensor.where"}
+
+
 def flatten(value):
     if isinstance(value, (tuple, list)):
         for item in value:
             yield from flatten(item)
+    elif isinstance(value, slice):
+        yield from (value.start, value.stop, value.step)
     else:
         yield value
+
+
+# What `torch.Tensor.where` is one of, and `torch.where` is not.
+_METHOD = type(str.upper)
 
 
 def call_torch(func, args, kwargs):
     """A function of PyTorch with traced values among its arguments."""
     # An operation of aten has an overload behind a dot.
     name = getattr(func, "__name__", str(func)).partition(".")[0]
+    # What functions of `math` are in a graph.
+    name = name.removeprefix("_sym_")
     if name == "__getitem__":
         return _proxy.read(*args)
     traced = next(
@@ -270,6 +312,8 @@ def call_torch(func, args, kwargs):
         raise error if traced is None else traced._recorder.refuse(error)
     if traced is None:
         raise TraceError(unknown(name, "torch"))
+    if type(func) is _METHOD and f"Tensor.{name}" in FUNCTIONS:
+        name = f"Tensor.{name}"
     return call(traced._recorder, name, args, kwargs, family="torch")
 
 
@@ -299,6 +343,8 @@ def method(value, name):
         raise value._recorder.refuse(mutation(name))
     if name not in FUNCTIONS:
         raise _NoMethod(unknown(name))
+    if f"Tensor.{name}" in FUNCTIONS:
+        name = f"Tensor.{name}"
     return lambda *args, **kwargs: call(value._recorder, name, args, kwargs, value)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from . import _gradients
 from ._errors import TraceError
 from ._functions import FUNCTIONS, Math, apply, define, elementwise, operand
 
@@ -70,10 +71,26 @@ for _name in ("floor", "ceil", "trunc", "round"):
     FUNCTIONS[f"__{_name}__"] = _to_int(_name)
 
 
-@define("positive", "__pos__", "contiguous", "clone", "detach", "lift_fresh",
+@define("positive", "__pos__", "contiguous", "clone", "lift_fresh",
         "lift_fresh_copy", "alias", "cpu", "cuda", "copy", "ascontiguousarray")  # fmt: skip
 def _same(recorder, x, *_, **__):
     return operand(recorder, x)
+
+
+@define("detach")
+def _detach(recorder, x):
+    def detached(x):
+        _gradients.stop(recorder, x._number)
+        return x
+
+    return apply(recorder, detached, (x,))
+
+
+# Of numbers in graphs.
+for _name in "maximum", "minimum":
+    FUNCTIONS[f"sym_{_name[:3]}"] = FUNCTIONS[_name]
+FUNCTIONS["sym_float"] = lambda recorder, x: elementwise(recorder, "to_float", (x,))
+FUNCTIONS["sym_int"] = _to_int("trunc")
 
 
 # ===----------------------------------------------------------------------===
@@ -134,6 +151,11 @@ def where(recorder, condition, a=None, b=None, *, input=None, other=None):
             "expects where(condition, a, b): indices of what is true are no program"
         )
     return elementwise(recorder, "select", (condition, a, b))
+
+
+@define("Tensor.where")
+def _where(recorder, x, condition, other):
+    return where(recorder, condition, x, other)
 
 
 @define("numpy.select")

@@ -5,7 +5,6 @@ import math
 import typing
 
 from .._errors import InvalidArgument
-from .._tensors import Bitcast
 from ._emit import MOST, Emitter, Value
 from ._recorder import Capture
 from ._region import Region, reachable, write
@@ -101,6 +100,8 @@ class Program:
     # What PyTorch has computed of captured tensors while functions were traced, and
     # whether two of the captures that these read were the same memory.
     computed, is_aliased = (), False
+    # The captures, by their numbers, whose gradients would be dropped.
+    detached = frozenset()
 
     def __init__(self, score, mask, captures, scalars, key=None):
         self.score = score
@@ -125,14 +126,18 @@ class Program:
     def with_dropout(self, p, seed, offset):
         """The same with dropout of probabilities, by a seed and an offset that are
         tensors of int64 without dimensions."""
-        if not 0 <= p < 1:
+        try:
+            is_known = bool(0 <= p < 1)
+        except TypeError:
+            is_known = False
+        if not is_known:
             raise InvalidArgument(
-                f"expects dropout_p to be at least 0 and less than 1, but got {p}"
+                f"expects dropout_p to be at least 0 and less than 1, but got {p!r}"
             )
         drawn = [Capture(x, "i64", (), False) for x in (seed, offset)]
         captures = *self.captures, *drawn
         program = Program(self.score, self.mask, captures, self.scalars)
-        program.dropout = float(p)
+        program.dropout, program.detached = float(p), self.detached
         if self.relocate is not None:
             program.relocate = lambda: self.relocate().with_dropout(p, seed, offset)
         return program
@@ -166,7 +171,9 @@ class Program:
     def values(self, float_type):
         """The `arguments` for scores of a type, "f32" or "f64"."""
         most = _MOST[float_type]
-        values = [c.tensor if not c.padded else _pad(c.tensor) for c in self.captures]
+        values = [
+            c.tensor if c.is_as_given else c.passed(c.tensor) for c in self.captures
+        ]
         for kind, value in self.scalars:
             if kind == "F" and abs(value) > most:
                 value = math.copysign(math.inf, value)
@@ -201,13 +208,6 @@ class Program:
 
     def __str__(self):
         return self.to_mlir(Variant())
-
-
-def _pad(tensor):
-    """With one more dimension, of extent 1."""
-    if isinstance(tensor, Bitcast):
-        return Bitcast(tensor.array[..., None], tensor.dtype)
-    return tensor[..., None]
 
 
 # ===----------------------------------------------------------------------===

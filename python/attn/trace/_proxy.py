@@ -135,6 +135,13 @@ class Scalar(Traced):
     def dtype(self):
         return _functions.dtype_of(self._recorder, self._kind)
 
+    def item(self):
+        # Graphs of torch.compile have tensors without dimensions for numbers.
+        recorder = self._recorder
+        if recorder.symbol is not None and recorder.is_captured_number(self._number):
+            return self
+        return super().item()
+
     def __len__(self):
         raise TraceError("a traced number has no length")
 

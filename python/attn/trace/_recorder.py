@@ -5,7 +5,7 @@ import sys
 import typing
 
 from .._dtypes import LONG_NAMES
-from .._tensors import _view
+from .._tensors import Bitcast, _view
 from . import _literals
 from ._errors import TraceError, user_frame
 from ._ops import OPS
@@ -19,6 +19,8 @@ _KINDS = {
     name: "B" if name == "i1" else "I" if name.startswith("i") else "F"
     for name in LONG_NAMES.values()
 }
+# Of 8 bits without a sign, which kernels are passed as bytes with one.
+_KINDS["u8"] = "I"
 # Of PyTorch's dtypes, which say them slowly.
 _dtype_names = {}
 
@@ -53,7 +55,7 @@ class Capture:
     """A tensor that functions read.
 
     tensor   what a call passes: what the user has, or a view of it
-    dtype    "f32", "i1", ...
+    dtype    "f32", "i1", ..., or "u8", elements of which are passed as i8
     shape    its extents
     padded   whether the program sees one more dimension of extent 1, as the
              innermost stride of the tensor is not 1
@@ -78,7 +80,26 @@ class Capture:
     def type(self):
         """The type in MLIR."""
         extents = ["?"] * self.rank + ["1"] * self.padded
-        return f"tensor<{'x'.join([*extents, self.dtype])}>"
+        dtype = "i8" if self.dtype == "u8" else self.dtype
+        return f"tensor<{'x'.join([*extents, dtype])}>"
+
+    @property
+    def is_as_given(self):
+        """Whether kernels take the tensor as it is."""
+        return not self.padded and self.dtype != "u8"
+
+    def passed(self, tensor):
+        """What kernels take for a tensor in the place of this one."""
+        if self.dtype == "u8":
+            is_of_torch = type(tensor).__module__ != "numpy"
+            int8 = sys.modules["torch"].int8 if is_of_torch else "int8"
+            tensor = tensor.view(int8)
+        if not self.padded:
+            return tensor
+        # One more dimension, of extent 1.
+        if isinstance(tensor, Bitcast):
+            return Bitcast(tensor.array[..., None], tensor.dtype)
+        return tensor[..., None]
 
     def spec(self):
         """What of it decides the program."""
@@ -153,6 +174,8 @@ class Recorder:
     symbol = None
     # The first error that the function may not go on after.
     refused = None
+    # Whether gradients are computed of what is recorded, by all that is known.
+    wants_gradient = True
     # How many loops what is recorded now is in.
     _depth = 0
 
@@ -167,12 +190,15 @@ class Recorder:
         if other is None:
             self.captures, self.scalars = [], []
             self._by_id, self._by_memory, self._slots = {}, {}, {}
+            # The captures that may have no gradient, as it would be dropped.
+            self.detached = set()
             # What PyTorch has computed meanwhile of captured tensors, as Calls.
             self.computed = []
         else:
             self.captures, self.scalars = other.captures, other.scalars
             self._by_id, self._by_memory = other._by_id, other._by_memory
             self._slots = other._slots
+            self.detached = other.detached
             self.computed = other.computed
         # The library, by its name, whose types values say that they have, and
         # the device where they say they are.
@@ -312,10 +338,13 @@ class Recorder:
             raise TraceError(f"cannot read {type(tensor).__name__}: {error}") from error
         del self.computed[noted:]  # that was not the function
         name = LONG_NAMES.get(dtype, dtype)
+        module = type(tensor).__module__
+        if dtype == "uint8" and (module == "numpy" or module.startswith("torch")):
+            name = "u8"
         if name not in _KINDS:
             raise TraceError(
-                f"expects a captured tensor of {', '.join(LONG_NAMES)}, but got"
-                f" {dtype}"
+                f"expects a captured tensor of {', '.join(LONG_NAMES)}, or uint8 of"
+                f" NumPy or PyTorch, but got {dtype}: convert it in front of the attention"
             )
         padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
         if padded and isinstance(tensor, memoryview):
@@ -339,6 +368,11 @@ class Recorder:
         number = self.capture(tensor)
         kind = _KINDS[self.captures[number].dtype]
         return self.add(("load", number, *indices), kind)
+
+    def is_captured_number(self, number):
+        """Whether a value is what a captured tensor without dimensions has."""
+        at = number - self._arguments
+        return at >= 0 and self.ops[at][0] == "load" and len(self.ops[at]) == 2
 
     @property
     def is_aliased(self):

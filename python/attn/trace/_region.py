@@ -21,7 +21,7 @@ class Region(typing.NamedTuple):
     places: tuple = ()
 
 
-def _operands(record):
+def operands(record):
     """The numbers of the values that an operation takes."""
     first = {"constant": len(record), "scalar": 2, "counter": 3, "load": 2, "reduce": 3}
     return record[first.get(record[0], 1) :]
@@ -34,7 +34,7 @@ def reachable(region, result=None):
     used = {result}
     for n in range(result, first - 1, -1):
         if n in used:
-            used.update(_operands(region.ops[n - first]))
+            used.update(operands(region.ops[n - first]))
     return used
 
 
@@ -96,7 +96,7 @@ def _loops(region):
     """The counters that each value depends on."""
     loops = [frozenset()] * len(region.arguments)
     for record in region.ops:
-        found = frozenset().union(*[loops[n] for n in _operands(record)])
+        found = frozenset().union(*[loops[n] for n in operands(record)])
         if record[0] == "counter":
             found = frozenset([len(loops)])
         elif record[0] == "reduce":

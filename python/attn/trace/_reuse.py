@@ -24,11 +24,14 @@ class _Template:
     """A program without the tensors that it reads, which it does not keep. Raises
     _replay.Unfit."""
 
-    __slots__ = ("_captures", "_key", "_mask", "_replay", "_scalars", "_score")
+    __slots__ = (
+        *("_captures", "_detached", "_key", "_mask"),
+        *("_replay", "_scalars", "_score"),
+    )
 
     def __init__(self, program, tensors):
         self._score, self._mask = program.score, program.mask
-        self._scalars = program.scalars
+        self._scalars, self._detached = program.scalars, program.detached
         read = [capture.tensor for capture in program.captures]
         self._replay = Replay(tensors, program.computed, read)
         self._captures = [
@@ -45,7 +48,9 @@ class _Template:
         captures = []
         for tensor, (dtype, shape, padded, fixed) in zip(read, self._captures):
             captures.append(Capture(tensor, dtype, shape, padded, fixed))
-        return Program(self._score, self._mask, captures, self._scalars, self._key)
+        program = Program(self._score, self._mask, captures, self._scalars, self._key)
+        program.detached = self._detached
+        return program
 
 
 def program_of(score_mod, mask_mod, device):

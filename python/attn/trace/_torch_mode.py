@@ -4,7 +4,7 @@ indices, and not written to. Only imported where PyTorch is."""
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import _functions
+from . import _functions, _gradients
 from ._proxy import Scalar, has_traced, read
 
 _GETITEM = torch.Tensor.__getitem__
@@ -20,6 +20,7 @@ _IN_PLACE = {"__setitem__", "__set__", *(f"__i{name}__" for name in _OPERATORS.s
 class CaptureMode(TorchFunctionMode):
     def __init__(self, recorder):
         self.recorder = recorder
+        recorder.wants_gradient = torch.is_grad_enabled()
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is _GETITEM and (type(args[1]) is Scalar or has_traced(args[1])):
@@ -39,6 +40,8 @@ class CaptureMode(TorchFunctionMode):
                 name = f"{func.__self__.__name__} = ..."
             raise self.recorder.refuse(_functions.mutation(name))
         result = func(*args, **kwargs)
+        if name == "_set_grad_enabled":
+            _gradients.record_without(self.recorder, not args[0])
         if func not in _OF_KIND:
             self.recorder.note(func, args, result, kwargs)
         return result
