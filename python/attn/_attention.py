@@ -1,5 +1,6 @@
 """Attention with functions of Python, traced, compiled and run."""
 
+import dataclasses
 import threading
 
 from . import _tensors
@@ -131,6 +132,9 @@ def attention(
     if scale is not None:
         scale = number_of_scale(scale)
     variant = variant_of(q, k, v, layout=layout, scale=scale, lse=return_lse)
+    if not getattr(q, "is_cuda", False) and _shape(q, "q")[layout.find("s")] == 1:
+        # As in decoding: tiles have as few rows. A GPU tells when a kernel is launched.
+        variant = dataclasses.replace(variant, queries=1)
     kernel = kernel_of(program, variant, **options)
     arguments = program.arguments(variant)
     return kernel(q, k, v, *arguments, out=out, stream=stream, threads=threads)

@@ -122,6 +122,17 @@ class Sdpa(Fast):
                 for x, y in zip(a, b):
                     torch.testing.assert_close(x, y, rtol=1e-10, atol=1e-10)
 
+    def test_one_query(self):
+        # Which has a kernel of its own, whose tiles have as few rows.
+        k, v = torch.randn(2, 2, 3, 40, 8, dtype=torch.float64)
+        for length in (1, 2, 1):
+            q = torch.randn(2, 3, length, 8, dtype=torch.float64, requires_grad=True)
+            self.check(q, k, v, torch.rand(length, 40) < 0.7)
+            self.check(q, k, v, is_causal=True)
+            (got,) = torch.autograd.grad(sdpa(q, k, v).square().sum(), q)
+            (expected,) = torch.autograd.grad(reference(q, k, v).square().sum(), q)
+            torch.testing.assert_close(got, expected, rtol=1e-11, atol=1e-11)
+
     def test_errors(self):
         q, k, v = qkv((2, 3, 7, 8))
         mask = torch.ones(7, 7, dtype=torch.bool)

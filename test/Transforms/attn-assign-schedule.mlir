@@ -103,3 +103,25 @@ func.func @lists(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>, %rows: te
       outs(%o : tensor<1x1x?x64xbf16>)
   return %r : tensor<1x1x?x64xbf16>
 }
+
+// One query, as in decoding, and a few: tiles have no more vectors of them than
+// there are, and registers are for more keys.
+// CHECK-LABEL: func @one
+// WIDE: schedule<tile_m = 16, tile_n = 64, lanes = 16, unroll_m = 1, unroll_n = 16>
+// NARROW: schedule<tile_m = 8, tile_n = 64, lanes = 8, unroll_m = 1, unroll_n = 12>
+func.func @one(%q: tensor<1x1x1x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x1x1x64xf32>) -> tensor<1x1x1x64xf32> {
+  %r = attn.attention
+      ins(%q, %k, %k : tensor<1x1x1x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%o : tensor<1x1x1x64xf32>)
+  return %r : tensor<1x1x1x64xf32>
+}
+
+// CHECK-LABEL: func @few
+// WIDE: schedule<tile_m = 32, tile_n = 64, lanes = 16, unroll_m = 2, unroll_n = 12>
+// NARROW: schedule<tile_m = 24, tile_n = 64, lanes = 8, unroll_m = 3, unroll_n = 4>
+func.func @few(%q: tensor<1x1x20x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x1x20x64xf32>) -> tensor<1x1x20x64xf32> {
+  %r = attn.attention
+      ins(%q, %k, %k : tensor<1x1x20x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%o : tensor<1x1x20x64xf32>)
+  return %r : tensor<1x1x20x64xf32>
+}

@@ -417,7 +417,14 @@ def variant_of(query, key, value, scale):
         ("dim_v", int(value.shape[3])),
         ("scale", _check_scale(scale)),
         ("shared_kv", _is_one(key.shape[0]) and not _is_one(query.shape[0])),
+        ("queries", 1 if _has_one_query(query) else None),
     )
+
+
+def _has_one_query(query):
+    """Whether a program is for one query, as in decoding: where a CPU runs it, tiles
+    have as few rows. A GPU tells when a kernel is launched."""
+    return not query.is_cuda and _is_one(query.shape[2])
 
 
 def _is_one(extent):
@@ -430,7 +437,7 @@ def lookup(program, query, key, value, scale, compile_options):
         *(program.key(), query.dtype, query.shape[3], value.shape[3]),
         scale if scale is None else _check_scale(scale),
         key.shape[0] == 1 and query.shape[0] != 1,
-        *(query.is_cuda, compile_options),
+        *(_has_one_query(query), query.is_cuda, compile_options),
     )
     found = _kernels.get(at)
     if found is None:

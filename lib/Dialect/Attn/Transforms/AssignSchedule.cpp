@@ -2,6 +2,7 @@
 
 #include "Tiles/RegionVectorizer.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/IR/Remarks.h"
@@ -36,16 +37,28 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
   while (tileM > lanes * unrollM &&
          tileM * (dim + tileN) * elementBytes > 2 * int64_t(input.l1Bytes))
     tileM -= lanes * unrollM;
+  // Rows that there are no queries for take as long as others. All sums that
+  // there are registers for are of the vectors that are left.
+  auto takeVectors = [&](int64_t vectors) {
+    unrollN = std::min<int64_t>(unrollM * unrollN / vectors, 16);
+    unrollM = vectors;
+    tileM = vectors * lanes;
+  };
+  int64_t vectors = llvm::divideCeil(input.queries, lanes);
+  if (input.queries > 0 && vectors * lanes < tileM) {
+    if (vectors <= unrollM)
+      takeVectors(vectors);
+    else
+      tileM = llvm::alignTo(input.queries, lanes * unrollM);
+  }
   // A tile that lies in a block is needed only if that is, and has no predicate
   // for it, which is worth more than the few per cent that small tiles cost.
   if (input.blocks.rows % tileM != 0)
-    for (int64_t vectors = 4; vectors >= 1; --vectors) {
+    for (vectors = 4; vectors >= 1; --vectors) {
       int64_t rows = vectors * lanes;
       if (rows > tileM || input.blocks.rows % rows != 0)
         continue;
-      unrollN = std::min<int64_t>(unrollM * unrollN / vectors, 16);
-      unrollM = vectors;
-      tileM = rows;
+      takeVectors(vectors);
       break;
     }
   if (input.blocks.columns % tileN != 0)
@@ -156,6 +169,10 @@ struct AttnAssignSchedule
                     chooseCPURowSchedule(op.getAccumulatorType(), input));
       } else if (!isGiven) {
         input.blocks = getMaskBlocks(op);
+        int64_t queries = op.getQueryType().getDimSize(op.getLayout(0).s);
+        // Tiles of a gradient have queries and keys the other way, too.
+        if (!ShapedType::isDynamic(queries) && !isa<AttentionGradOp>(op))
+          input.queries = queries;
         op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
                                                   op.getQueryKeyDim(),
                                                   op.getValueDim(), input));

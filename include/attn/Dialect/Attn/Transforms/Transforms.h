@@ -122,6 +122,8 @@ struct CPUScheduleInput {
   unsigned vectorBits;      ///< width of a vector register
   unsigned vectorRegisters; ///< number of vector registers
   unsigned l1Bytes;         ///< first-level data cache
+  /// How many queries there are, or 0 where only a call tells.
+  int64_t queries = 0;
   /// Those that a mask tells apart.
   MaskBlocks blocks = {};
 };
