@@ -60,13 +60,15 @@ func.func @decay(%x: tensor<8x4xf32>, %o: tensor<8xf32>) -> tensor<8xf32> {
 
 #id = affine_map<(i) -> (i)>
 
-// Not an input, but read.
-func.func @outside(%x: tensor<8xf32>, %s: f32) -> tensor<8xf32> {
+// Not an input, but a tensor that is read.
+func.func @outside(%x: tensor<8xf32>, %t: tensor<8xf32>) -> tensor<8xf32> {
   %e = tensor.empty() : tensor<8xf32>
   // expected-error @below {{'linalg.generic' has no derivative}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
       ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
     ^bb0(%a: f32, %out: f32):
+      %i = linalg.index 0 : index
+      %s = tensor.extract %t[%i] : tensor<8xf32>
       %m = arith.mulf %a, %s : f32
       linalg.yield %m : f32
   } -> tensor<8xf32>
