@@ -49,6 +49,23 @@ func.func @growing(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
+// Also where the body asks for the extents of what is carried before that.
+
+func.func @growing_beside(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-note @below {{depends on this}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> tensor<?xf32> {
+    %sum = linalg.add ins(%a, %x : tensor<?xf32>, tensor<?xf32>) outs(%a : tensor<?xf32>) -> tensor<?xf32>
+    %y = tensor.empty(%i) : tensor<?xf32>
+    scf.yield %y : tensor<?xf32>
+  }
+  // expected-error @below {{expects extent 0 of result 0 to follow from the extents of arguments}}
+  return %r : tensor<?xf32>
+}
+
+// -----
+
 func.func @attention(%n: index, %q: tensor<1x1x?x8xf32>) -> tensor<1x1x4x8xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

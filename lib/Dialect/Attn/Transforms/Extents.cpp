@@ -136,10 +136,21 @@ Value Extents::emitCarriedExtent(LoopLikeOpInterface loop, unsigned number,
   if (!first)
     return {};
   Value carried = loop.getRegionIterArgs()[number];
-  if (!known.try_emplace({carried, dim}, first).second)
+  if (known.contains({carried, dim}))
     return first;
-  return emitSame(loop, first,
-                  emitExtent(loop.getYieldedValues()[number], dim));
+  // What an iteration gives is asked as if it were so, and forgotten with all
+  // that follows from it if it is not.
+  auto knownBefore = known;
+  IRMapping mappingBefore = mapping;
+  size_t numEqualities = equalities.size(), numDivisors = divisors.size();
+  known[{carried, dim}] = first;
+  if (emitSame(loop, first, emitExtent(loop.getYieldedValues()[number], dim)))
+    return first;
+  known = std::move(knownBefore);
+  mapping = std::move(mappingBefore);
+  equalities.truncate(numEqualities);
+  divisors.truncate(numDivisors);
+  return {};
 }
 
 /// Of an argument of a block in the function.
