@@ -148,8 +148,7 @@ static void emitCopiesEnd(ThreadBuilder &b, Block &body) {
     if (auto put = dyn_cast<hopper::PutOp>(op))
       copies |= put.getMap().getType().getAligned();
     if (auto put = dyn_cast<hopper::PutVectorOp>(op))
-      copies |= put.getZeroFill() &&
-                !put.getChannel().getType().getTileType().isBits();
+      copies |= put.getZeroFill() && !put.getChannel().getType().isBits();
   });
   if (copies) {
     NVVM::CpAsyncCommitGroupOp::create(b);

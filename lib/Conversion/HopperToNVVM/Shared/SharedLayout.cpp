@@ -76,7 +76,7 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
         tile.fullArrivals = producer.getThreads();
       tile.isWrittenByThreads |= map.getAligned();
     } else if (auto vector = dyn_cast<hopper::PutVectorOp>(op)) {
-      if (vector.getZeroFill() && !channel.getTileType().isBits())
+      if (vector.getZeroFill() && !channel.isBits())
         tile.fullArrivals = producer.getThreads();
     } else if (isa<hopper::PutFragmentOp, hopper::PutBF16x3Op>(op)) {
       tile.fullArrivals = producer.getWarps();

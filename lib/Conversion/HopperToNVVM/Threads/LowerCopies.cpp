@@ -229,7 +229,7 @@ static void lowerPutVector(hopper::PutVectorOp op,
     return getSharedPointer(b, getTile(getStageTile(b, tile, stage)));
   };
   auto waitFree = [&] { return emitWaitFree(b, tile, stage, phase); };
-  if (type.getTileType().isBits()) {
+  if (type.isBits()) {
     Elements words = getBits(b, op, in);
     emitByLeader(b, [&] {
       Value full = waitFree();

@@ -247,7 +247,7 @@ LogicalResult PutVectorOp::verify() {
                                 getIndices(), getZeroFill())))
     return failure();
   FailureOr<PartitionAttr> partition = verifyInOneReplica(*this);
-  if (failed(partition) || !channel.getTileType().isBits())
+  if (failed(partition) || !channel.isBits())
     return partition;
   return verifyOfWarps(*this, *partition);
 }
@@ -272,9 +272,9 @@ LogicalResult PutFragmentOp::verify() {
   int64_t n = vector.getDimSize(0);
   int64_t blocked = getTransposed() ? channel.getColumns() : channel.getRows();
   int64_t other = getTransposed() ? channel.getRows() : channel.getColumns();
-  bool fits = channel.isVector() ? n == 1 && !getTransposed() &&
-                                       channel.getTileType().isWords()
-                                 : n == other && n % 8 == 0;
+  bool fits = channel.isVector()
+                  ? n == 1 && !getTransposed() && channel.isWords()
+                  : n == other && n % 8 == 0;
   if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
       blocked % kWarpgroupRows != 0 ||
       channel.getChunkColumns() != getChunkColumns(channel.getElementType()) ||
