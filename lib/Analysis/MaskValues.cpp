@@ -48,6 +48,25 @@ static ConstantIntRanges makeRange(Type type, int64_t min, int64_t max) {
       APInt(width, max, /*isSigned=*/true, /*implicitTrunc=*/true));
 }
 
+std::optional<ConstantIntRanges>
+mlir::attn::inferRange(OpResult result,
+                       function_ref<ConstantIntRanges(Value)> getRange) {
+  auto op = dyn_cast<InferIntRangeInterface>(result.getOwner());
+  if (!op || !llvm::all_of(op->getOperandTypes(),
+                           [](Type type) { return type.isIntOrIndex(); }))
+    return std::nullopt;
+  SmallVector<ConstantIntRanges> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(getRange(operand));
+  std::optional<ConstantIntRanges> inferred;
+  op.inferResultRanges(operands,
+                       [&](Value value, const ConstantIntRanges &range) {
+                         if (value == result)
+                           inferred = range;
+                       });
+  return inferred;
+}
+
 //===----------------------------------------------------------------------===//
 // Queries
 //===----------------------------------------------------------------------===//
@@ -295,21 +314,7 @@ std::optional<ConstantIntRanges> MaskValues::inferRange(Operation *op,
   }
   if (isa<tensor::DimOp>(op))
     return makeRange(result.getType(), 0, kMaxLength);
-  auto inferable = dyn_cast<InferIntRangeInterface>(op);
-  if (!inferable || !llvm::all_of(op->getOperandTypes(), [](Type type) {
-        return type.isIntOrIndex();
-      }))
-    return std::nullopt;
-  SmallVector<ConstantIntRanges> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(getRange(operand));
-  std::optional<ConstantIntRanges> inferred;
-  inferable.inferResultRanges(operands,
-                              [&](Value value, const ConstantIntRanges &range) {
-                                if (value == result)
-                                  inferred = range;
-                              });
-  return inferred;
+  return attn::inferRange(result, [&](Value value) { return getRange(value); });
 }
 
 /// The trend of the one result of an operation that depends on the query and

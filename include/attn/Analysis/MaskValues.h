@@ -26,6 +26,11 @@ namespace mlir::attn {
 /// The longest length that is reckoned with.
 inline constexpr int64_t kMaxLength = (int64_t(1) << 31) - 1;
 
+/// What a result may be by what the operands may be, where an operation on
+/// integers says.
+std::optional<ConstantIntRanges>
+inferRange(OpResult result, function_ref<ConstantIntRanges(Value)> getRange);
+
 /// How a value moves while the query index grows and all else stays.
 enum class Trend { Constant, Increasing, Decreasing, Unknown };
 

@@ -298,21 +298,12 @@ static ConstantIntRanges getRange(Value value,
   if (isPosition(value))
     return ConstantIntRanges::fromSigned(APInt::getZero(width),
                                          APInt(width, kMaxLength - 1));
-  ConstantIntRanges result = ConstantIntRanges::maxRange(width);
-  auto inferable =
-      dyn_cast_or_null<InferIntRangeInterface>(value.getDefiningOp());
-  if (!inferable || !llvm::all_of(inferable->getOperandTypes(), [](Type type) {
-        return type.isIntOrIndex();
-      }))
-    return result;
-  SmallVector<ConstantIntRanges> operands;
-  for (Value operand : inferable->getOperands())
-    operands.push_back(getRange(operand, known));
-  inferable.inferResultRanges(operands,
-                              [&](Value of, const ConstantIntRanges &range) {
-                                if (of == value)
-                                  result = range;
-                              });
+  std::optional<ConstantIntRanges> inferred;
+  if (auto of = dyn_cast<OpResult>(value))
+    inferred =
+        inferRange(of, [&](Value operand) { return getRange(operand, known); });
+  ConstantIntRanges result =
+      inferred.value_or(ConstantIntRanges::maxRange(width));
   known.try_emplace(value, result);
   return result;
 }
