@@ -38,11 +38,8 @@ private:
 void CheckSlices::addReport(ImplicitLocOpBuilder &b, Operation *op,
                             const Twine &text, Value first, Value second,
                             Value condition) {
-  std::string place = getLocationText(op->getLoc());
   ReportOp::create(b, sites.size(), first, second, condition);
-  sites.push_back(b.getStringAttr(Twine(place) + (place.empty() ? "" : ": ") +
-                                  "error: '" + op->getName().getStringRef() +
-                                  "' op " + text));
+  sites.push_back(b.getStringAttr(getErrorText(op, text)));
 }
 
 /// Moves a slice inside where it begins at numbers that the shape function may
@@ -110,8 +107,7 @@ Value CheckSlices::checkElement(ImplicitLocOpBuilder &b, Operation *op,
 }
 
 void CheckSlices::runOnOperation() {
-  if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
-    llvm::append_range(sites, known);
+  sites = getSites(getOperation());
   SmallVector<Operation *> ops;
   getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<AttentionLikeOpInterface, linalg::LinalgOp>(op))
@@ -150,7 +146,5 @@ void CheckSlices::runOnOperation() {
                : arith::ConstantOp::create(b, b.getZeroAttr(type)).getResult();
     scf::YieldOp::create(b, other);
   }
-  if (!sites.empty())
-    getOperation()->setDiscardableAttr(kSitesAttrName,
-                                       ArrayAttr::get(&getContext(), sites));
+  setSites(getOperation(), sites);
 }

@@ -15,14 +15,6 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-std::string mlir::attn::getLocationText(Location loc) {
-  if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
-            Twine(file.getColumn()))
-        .str();
-  return "";
-}
-
 namespace {
 /// Builds the shape function of one function.
 class ShapeFunctionBuilder {
@@ -103,11 +95,7 @@ void ShapeFunctionBuilder::addConstraint(Operation *op, Value isMet,
                                          const Twine &text) {
   if (matchPattern(isMet, m_One()))
     return;
-  std::string place = getLocationText(op->getLoc());
-  constraints.push_back({isMet, first, second,
-                         (place + (place.empty() ? "" : ": ") + "error: '" +
-                          op->getName().getStringRef() + "' op " + text)
-                             .str()});
+  constraints.push_back({isMet, first, second, getErrorText(op, text)});
 }
 
 void ShapeFunctionBuilder::addEqual(Operation *op, Value a, Value b,

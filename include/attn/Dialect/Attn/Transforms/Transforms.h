@@ -15,6 +15,13 @@ namespace mlir::attn {
 
 /// Where a location is in a file, "file:line:column", or "" if it is in none.
 std::string getLocationText(Location loc);
+/// What an error of a call that `op` is wrong with is told as.
+std::string getErrorText(Operation *op, const Twine &text);
+
+/// The texts of what the functions of a program report, by number.
+SmallVector<Attribute> getSites(Operation *root);
+/// Sets them, if there are any.
+void setSites(Operation *root, ArrayRef<Attribute> sites);
 
 /// The category of all remarks of the compiler.
 inline constexpr llvm::StringLiteral kRemarkCategory = "attn";

@@ -23,16 +23,14 @@ static constexpr int64_t kListsOfTask = 64;
 int64_t mlir::attn::addListErrors(AttentionLikeOpInterface op,
                                   SmallVectorImpl<Attribute> &sites) {
   int64_t first = sites.size();
-  std::string place = getLocationText(op.getLoc());
-  std::string begin = place + (place.empty() ? "" : ": ") + "error: '" +
-                      op->getName().getStringRef().str() + "' op expects ";
   for (StringRef text :
        {"rows of the sparsity to lie in the %1 columns, but got %0",
         "rows of the sparsity not to decrease, but got %0 after a larger one",
         "columns of the sparsity to be from 0 to below %1, but got %0",
         "the columns of a row of the sparsity to ascend, but got %0 after one "
         "that is not less"})
-    sites.push_back(StringAttr::get(op->getContext(), begin + text));
+    sites.push_back(
+        StringAttr::get(op->getContext(), getErrorText(op, "expects " + text)));
   return first;
 }
 
@@ -221,9 +219,7 @@ struct CheckLists : public attn::impl::AttnCheckListsPassBase<CheckLists> {
   }
 
   void runOnOperation() override {
-    SmallVector<Attribute> sites;
-    if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
-      llvm::append_range(sites, known);
+    SmallVector<Attribute> sites = getSites(getOperation());
     OpBuilder builder(&getContext());
     getOperation()->walk([&](AttentionLikeOpInterface op) {
       if (!isChecked(op))
@@ -235,9 +231,7 @@ struct CheckLists : public attn::impl::AttnCheckListsPassBase<CheckLists> {
       else
         check.emit();
     });
-    if (!sites.empty())
-      getOperation()->setDiscardableAttr(kSitesAttrName,
-                                         ArrayAttr::get(&getContext(), sites));
+    setSites(getOperation(), sites);
   }
 };
 } // namespace

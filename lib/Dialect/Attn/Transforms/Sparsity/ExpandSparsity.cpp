@@ -311,17 +311,13 @@ struct ExpandSparsity
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    SmallVector<Attribute> sites;
-    if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
-      llvm::append_range(sites, known);
+    SmallVector<Attribute> sites = getSites(getOperation());
     WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
       return WalkResult(expandSparsity(rewriter, op, sites, byElement));
     });
     if (walk.wasInterrupted())
       return signalPassFailure();
-    if (!sites.empty())
-      getOperation()->setDiscardableAttr(kSitesAttrName,
-                                         rewriter.getArrayAttr(sites));
+    setSites(getOperation(), sites);
   }
 };
 } // namespace

@@ -340,9 +340,7 @@ static void recordSites(Operation *root, const BoundsCheckSites &sites) {
   if (sites.sites.empty())
     return;
   // Behind those of other reports.
-  SmallVector<Attribute> texts;
-  if (auto known = root->getAttrOfType<ArrayAttr>(kSitesAttrName))
-    llvm::append_range(texts, known);
+  SmallVector<Attribute> texts = getSites(root);
   for (const BoundsCheckSites::Site &site : sites.sites) {
     std::string text = getLocationText(site.loc);
     llvm::raw_string_ostream(text)
@@ -351,8 +349,7 @@ static void recordSites(Operation *root, const BoundsCheckSites &sites) {
         << ", but got %0";
     texts.push_back(StringAttr::get(root->getContext(), text));
   }
-  root->setDiscardableAttr(kSitesAttrName,
-                           ArrayAttr::get(root->getContext(), texts));
+  setSites(root, texts);
 }
 
 namespace {
@@ -368,8 +365,7 @@ struct AttnTile : public mlir::attn::impl::AttnTilePassBase<AttnTile> {
     if (walk.wasInterrupted())
       return signalPassFailure();
     BoundsCheckSites sites;
-    if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
-      sites.first = known.size();
+    sites.first = getSites(getOperation()).size();
     BoundsCheckSites *sitesOrNull = boundsCheck ? &sites : nullptr;
     IRRewriter rewriter(&getContext());
     SmallVector<FinalizeOp> finalizes;
