@@ -59,6 +59,25 @@ attn::getCPUCandidates(AttentionLikeOpInterface op,
   int64_t elementBytes = op.getAccumulatorType().getWidth() / 8;
   int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
   std::vector<TuningCandidate> candidates;
+  auto add = [&](int64_t tileM, int64_t tileN, int64_t unrollM,
+                 int64_t unrollN) {
+    auto schedule = mlir::attn::ScheduleAttr::get(op.getContext(), tileM, tileN,
+                                                  lanes, unrollM, unrollN);
+    if (schedule != chosen)
+      candidates.push_back(
+          {print(schedule), getCost(schedule, dim, elementBytes, target)});
+  };
+  if (chosen.hasFewQueries()) {
+    int64_t tileM = chosen.getTileM();
+    for (int64_t unrollM : {1, 2, 4, 8})
+      for (int64_t unrollN : {1, 2, 4, 8})
+        for (int64_t tileN : {64, 128, 256, 512})
+          if (tileM % unrollM == 0 && tileN % lanes == 0 &&
+              unrollM * unrollN < int64_t(target.vectorRegisters))
+            add(tileM, tileN, unrollM, unrollN);
+    sortByCost(candidates);
+    return candidates;
+  }
   for (int64_t unrollM : {1, 2, 3, 4, 6})
     for (int64_t unrollN : {2, 4, 6, 8, 12})
       for (int64_t vectors : {1, 2, 4})
@@ -69,12 +88,7 @@ attn::getCPUCandidates(AttentionLikeOpInterface op,
           if (unrollM * unrollN > 2 * int64_t(target.vectorRegisters) ||
               tileM > 12 * lanes)
             continue;
-          auto schedule = mlir::attn::ScheduleAttr::get(
-              op.getContext(), tileM, tileN, lanes, unrollM, unrollN);
-          if (schedule != chosen)
-            candidates.push_back(
-                {print(schedule),
-                 getCost(schedule, dim, elementBytes, target)});
+          add(tileM, tileN, unrollM, unrollN);
         }
   sortByCost(candidates);
   return candidates;

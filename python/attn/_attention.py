@@ -7,7 +7,7 @@ from . import _tensors
 from ._errors import InvalidArgument
 from ._compile import compile, on_clear_cache
 from .trace import Variant, trace
-from .trace._program import number_of_scale
+from .trace._program import few_queries, number_of_scale
 
 _OPTIONS = ("entry", "target", *compile.__kwdefaults__)
 _kernels = {}
@@ -132,9 +132,9 @@ def attention(
     if scale is not None:
         scale = number_of_scale(scale)
     variant = variant_of(q, k, v, layout=layout, scale=scale, lse=return_lse)
-    if not getattr(q, "is_cuda", False) and _shape(q, "q")[layout.find("s")] == 1:
-        # As in decoding: tiles have as few rows. A GPU tells when a kernel is launched.
-        variant = dataclasses.replace(variant, queries=1)
+    if not getattr(q, "is_cuda", False):
+        few = few_queries(_shape(q, "q")[layout.find("s")])
+        variant = dataclasses.replace(variant, queries=few)
     kernel = kernel_of(program, variant, **options)
     arguments = program.arguments(variant)
     return kernel(q, k, v, *arguments, out=out, stream=stream, threads=threads)

@@ -104,11 +104,10 @@ func.func @lists(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>, %rows: te
   return %r : tensor<1x1x?x64xbf16>
 }
 
-// One query, as in decoding, and a few: tiles have no more vectors of them than
-// there are, and registers are for more keys.
+// One query, as in decoding, and up to half a vector of them: vectors lie along
+// keys and columns.
 // CHECK-LABEL: func @one
-// WIDE: schedule<tile_m = 16, tile_n = 64, lanes = 16, unroll_m = 1, unroll_n = 16>
-// NARROW: schedule<tile_m = 8, tile_n = 64, lanes = 8, unroll_m = 1, unroll_n = 12>
+// CHECK: schedule<tile_m = 1, tile_n = 128, lanes = {{16|8}}, unroll_m = 1, unroll_n = 4>
 func.func @one(%q: tensor<1x1x1x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x1x1x64xf32>) -> tensor<1x1x1x64xf32> {
   %r = attn.attention
       ins(%q, %k, %k : tensor<1x1x1x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
@@ -116,6 +115,20 @@ func.func @one(%q: tensor<1x1x1x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x
   return %r : tensor<1x1x1x64xf32>
 }
 
+// Tiles of keys lie in blocks of the mask.
+// CHECK-LABEL: func @half
+// WIDE: schedule<tile_m = 6, tile_n = 96, lanes = 16, unroll_m = 2, unroll_n = 4>
+// NARROW: schedule<tile_m = 8, tile_n = 48, lanes = 8, unroll_m = 1, unroll_n = 12>
+func.func @half(%q: tensor<1x1x6x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x1x6x64xf32>, %b: tensor<?x?xi1>) -> tensor<1x1x6x64xf32> {
+  %r = attn.attention
+      ins(%q, %k, %k : tensor<1x1x6x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      sparsity(#attn.sparsity<bits, block = 64x96> %b : tensor<?x?xi1>)
+      outs(%o : tensor<1x1x6x64xf32>)
+  return %r : tensor<1x1x6x64xf32>
+}
+
+// More of them: tiles have no more vectors than there are, and registers are
+// for more keys.
 // CHECK-LABEL: func @few
 // WIDE: schedule<tile_m = 32, tile_n = 64, lanes = 16, unroll_m = 2, unroll_n = 12>
 // NARROW: schedule<tile_m = 24, tile_n = 64, lanes = 8, unroll_m = 3, unroll_n = 4>

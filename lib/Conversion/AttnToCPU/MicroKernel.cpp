@@ -11,67 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LhsReader.h"
 #include "TileLowering.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-namespace {
-/// Reads single elements of the left-hand side.
-class LhsReader {
-public:
-  /// `buffer` is null if `value` is read from where a transfer_read would.
-  LhsReader(OpBuilder &builder, Location loc, Value value, Value buffer,
-            bool rowFirst)
-      : builder(builder), loc(loc), buffer(buffer), rowFirst(rowFirst) {
-    if (!buffer)
-      read = value.getDefiningOp<vector::TransferReadOp>();
-  }
-
-  /// The position of a row, to be computed once per block of rows.
-  Value prepareRow(Value row) { return prepare(row, rowFirst ? 0 : 1); }
-  /// The position along the sum, to be computed once per step of it.
-  Value prepareInner(Value inner) { return prepare(inner, rowFirst ? 1 : 0); }
-
-  Value load(Value row, Value inner) {
-    if (buffer) {
-      SmallVector<Value> indices = {row, inner};
-      if (!rowFirst)
-        std::swap(indices[0], indices[1]);
-      return memref::LoadOp::create(builder, loc, buffer, indices);
-    }
-    SmallVector<Value> indices(read.getIndices());
-    AffineMap map = read.getPermutationMap();
-    indices[map.getDimPosition(rowFirst ? 0 : 1)] = row;
-    indices[map.getDimPosition(rowFirst ? 1 : 0)] = inner;
-    return memref::LoadOp::create(builder, loc, read.getBase(), indices);
-  }
-
-private:
-  Value prepare(Value position, unsigned number) {
-    if (buffer)
-      return position;
-    unsigned dim = read.getPermutationMap().getDimPosition(number);
-    Value index =
-        arith::AddIOp::create(builder, loc, position, read.getIndices()[dim]);
-    if (read.isDimInBounds(number))
-      return index;
-    // A row past the end reads the last one: a masked key, whose product is
-    // replaced or multiplied by 0.
-    Value extent = memref::DimOp::create(builder, loc, read.getBase(), dim);
-    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-    Value last = arith::SubIOp::create(builder, loc, extent, one);
-    return arith::MinSIOp::create(builder, loc, index, last);
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  vector::TransferReadOp read;
-  Value buffer;
-  bool rowFirst;
-};
-} // namespace
 
 LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
   auto accType = dyn_cast<VectorType>(op.getAccType());
@@ -89,6 +34,8 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       !is(maps[2], row, query))
     return op.emitError("expects a contraction of the form acc(row, query) += "
                         "lhs(row, inner) * rhs(inner, query)");
+  if (hasFewQueries)
+    return lowerContractOfFew(op, rowFirst);
   int64_t numRows = accType.getDimSize(0), numQueries = accType.getDimSize(1);
   int64_t numInner = op.getRhsType().getDimSize(0);
   if (numQueries % lanes != 0)

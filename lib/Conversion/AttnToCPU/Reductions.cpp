@@ -33,6 +33,8 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
   if (type.getRank() != 2 || !resultType || resultType.getRank() != 1 ||
       op.isReducedDim(1))
     return op.emitError("expects a reduction over the rows of a tile");
+  if (hasFewQueries)
+    return lowerReductionOfFew(op);
   int64_t step = lanes * unrollM;
   if (type.getDimSize(1) % step != 0)
     return op.emitError("expects a multiple of ")

@@ -307,8 +307,28 @@ LogicalResult RowLowering::lowerReduction(vector::MultiDimReductionOp op) {
   return success();
 }
 
+/// A loop or a branch of numbers, which a mask or a score has for a query.
+LogicalResult RowLowering::lowerOfNumbers(Operation &op) {
+  SmallVector<GatherOp> gathers;
+  builder.clone(op, mapping)->walk([&](GatherOp gather) {
+    gathers.push_back(gather);
+  });
+  OpBuilder::InsertionGuard guard(builder);
+  for (GatherOp gather : gathers) {
+    builder.setInsertionPoint(gather);
+    if (failed(lowerGather(gather)))
+      return failure();
+    gather.getResult().replaceAllUsesWith(mapping.lookup(gather.getResult()));
+    gather.erase();
+  }
+  return success();
+}
+
 LogicalResult RowLowering::lowerOp(Operation &op) {
   loc = op.getLoc();
+  if (op.getNumRegions() != 0 &&
+      llvm::none_of(op.getResultTypes(), llvm::IsaPred<VectorType>))
+    return lowerOfNumbers(op);
   if (auto keys = dyn_cast<scf::ForOp>(op))
     return lowerKeys(keys);
   if (auto needed = dyn_cast<scf::IfOp>(op))

@@ -57,6 +57,7 @@ private:
 
   LogicalResult lowerBlock(Block &block);
   LogicalResult lowerOp(Operation &op);
+  LogicalResult lowerOfNumbers(Operation &op);
   LogicalResult lowerKeys(scf::ForOp op);
   LogicalResult lowerNeeded(scf::IfOp op);
   LogicalResult lowerGather(GatherOp op);

@@ -1,6 +1,7 @@
 //===- RowProducts.cpp - Products of a query and gathered rows ------------===//
 
 #include "RowLowering.h"
+#include "Transpose.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -87,28 +88,6 @@ Value RowLowering::loadRow(const GatheredRows &rows, Value row, Value column,
 //===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
-
-/// The sums of as many vectors as each has elements, as one vector: rounds that
-/// add what is `distance` apart and leave half as many vectors.
-static Value emitSums(OpBuilder &builder, Location loc,
-                      SmallVector<Value> vectors) {
-  int64_t size = vectors.size();
-  for (int64_t distance = size / 2; distance >= 1; distance /= 2) {
-    SmallVector<int64_t> own, other;
-    for (int64_t lane = 0; lane < size; ++lane) {
-      bool fromSecond = lane & distance;
-      own.push_back(fromSecond ? size + lane : lane);
-      other.push_back(fromSecond ? size + lane - distance : lane + distance);
-    }
-    for (int64_t number = 0; number < distance; ++number) {
-      Value a = vectors[number], b = vectors[number + distance];
-      vectors[number] = arith::AddFOp::create(
-          builder, loc, vector::ShuffleOp::create(builder, loc, a, b, own),
-          vector::ShuffleOp::create(builder, loc, a, b, other));
-    }
-  }
-  return vectors[0];
-}
 
 LogicalResult RowLowering::lowerProducts(vector::ContractionOp op,
                                          const GatheredRows &rows) {

@@ -11,6 +11,48 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+unsigned mlir::attn::getVectorDim(Value buffer) {
+  if (buffer.getDefiningOp<memref::TransposeOp>())
+    return 0;
+  return cast<MemRefType>(buffer.getType()).getRank() - 1;
+}
+
+/// What was allocated, and the same position in it.
+static std::pair<Value, SmallVector<Value>> getPlace(Value buffer,
+                                                     ValueRange position) {
+  SmallVector<Value> place(position);
+  auto transpose = buffer.getDefiningOp<memref::TransposeOp>();
+  if (!transpose)
+    return {buffer, place};
+  std::swap(place[0], place[1]);
+  return {transpose.getIn(), place};
+}
+
+Value mlir::attn::loadTile(OpBuilder &builder, Location loc, Type type,
+                           Value buffer, ValueRange position) {
+  auto [base, place] = getPlace(buffer, position);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector::LoadOp::create(builder, loc, vector, base, place);
+  return memref::LoadOp::create(builder, loc, base, place);
+}
+
+void mlir::attn::storeTile(OpBuilder &builder, Location loc, Value value,
+                           Value buffer, ValueRange position) {
+  auto [base, place] = getPlace(buffer, position);
+  if (isa<VectorType>(value.getType()))
+    vector::StoreOp::create(builder, loc, value, base, place);
+  else
+    memref::StoreOp::create(builder, loc, value, base, place);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
 static bool isVectorPoint(ArrayRef<TileCoord> coords) {
   return llvm::any_of(coords, [](TileCoord coord) { return coord.isVector; });
 }
@@ -71,12 +113,9 @@ Value TileEvaluator::emit(Value value, ArrayRef<TileCoord> coords) {
     for (TileCoord coord : coords)
       indices.push_back(coord.offset);
     Type element = getElementTypeOrSelf(buffer.getType());
-    Value loaded;
-    if (isVectorPoint(coords))
-      loaded = vector::LoadOp::create(
-          builder, loc, VectorType::get({lanes}, element), buffer, indices);
-    else
-      loaded = memref::LoadOp::create(builder, loc, buffer, indices);
+    Type type =
+        isVectorPoint(coords) ? VectorType::get({lanes}, element) : element;
+    Value loaded = loadTile(builder, loc, type, buffer, indices);
     Type wanted = getElementTypeOrSelf(value.getType());
     if (wanted == element)
       return loaded;
@@ -210,8 +249,8 @@ isVectorReadable(Value value, unsigned dim, const TileBuffers &buffers,
   auto type = dyn_cast<VectorType>(value.getType());
   if (!type || !visited.insert({value, dim}).second)
     return true;
-  if (buffers.contains(value))
-    return dim == type.getRank() - 1;
+  if (Value buffer = buffers.lookup(value))
+    return dim == getVectorDim(buffer);
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;

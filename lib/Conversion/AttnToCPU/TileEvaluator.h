@@ -22,8 +22,20 @@ struct TileCoord {
   bool isVector = false;
 };
 
-/// The buffers of the tile values that are in memory.
+/// The buffers of the tile values that are in memory. A buffer has the shape of
+/// its tile; one whose first dimension follows itself in memory is a
+/// memref.transpose of what was allocated.
 using TileBuffers = DenseMap<Value, Value>;
+
+/// The dimension along which a buffer of a tile is read and written as vectors.
+unsigned getVectorDim(Value buffer);
+/// Elements of the buffer of a tile from `position` on along that dimension: of
+/// `type`, which is that of an element or of a vector.
+Value loadTile(OpBuilder &builder, Location loc, Type type, Value buffer,
+               ValueRange position);
+/// Writes an element, or a vector of them.
+void storeTile(OpBuilder &builder, Location loc, Value value, Value buffer,
+               ValueRange position);
 
 /// Emits code at the insertion point of `builder`. One evaluator serves one
 /// point of the program: it remembers what it has emitted.

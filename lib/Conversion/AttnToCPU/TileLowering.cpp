@@ -13,12 +13,16 @@ using namespace mlir::attn;
 // Buffers
 //===----------------------------------------------------------------------===//
 
-Value TileLowering::allocate(VectorType type) {
+Value TileLowering::allocate(VectorType type, unsigned dim) {
   // Booleans are kept as bytes: a vector of i1 in memory is a string of bits.
   Type element = type.getElementType();
   if (element.isInteger(1))
     element = scratchBuilder.getI8Type();
-  auto memref = MemRefType::get(type.getShape(), element);
+  SmallVector<int64_t> shape(type.getShape());
+  bool isTransposed = dim + 1 != type.getRank();
+  if (isTransposed)
+    std::swap(shape[0], shape[1]);
+  auto memref = MemRefType::get(shape, element);
   // In front of all that is there, and of the loop that takes its place.
   if (scratch.empty())
     scratchBuilder.setInsertionPointToStart(loop.getBody());
@@ -28,7 +32,12 @@ Value TileLowering::allocate(VectorType type) {
   Value buffer = memref::AllocOp::create(scratchBuilder, loop.getLoc(), memref,
                                          scratchBuilder.getI64IntegerAttr(64));
   scratch.push_back(buffer);
-  return buffer;
+  if (!isTransposed)
+    return buffer;
+  return memref::TransposeOp::create(
+      scratchBuilder, loop.getLoc(), buffer,
+      AffineMapAttr::get(AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
+                                                      buffer.getContext())));
 }
 
 LogicalResult TileLowering::emitLoop(Value first, Value end, int64_t step,
@@ -42,12 +51,14 @@ LogicalResult TileLowering::emitLoop(Value first, Value end, int64_t step,
 
 LogicalResult TileLowering::store(Value value, Value buffer) {
   auto type = cast<VectorType>(value.getType());
-  int64_t last = type.getShape().back();
-  bool vectorize =
-      last % lanes == 0 && isVectorReadable(value, type.getRank() - 1, buffers);
-  if (!vectorize && type.getRank() == 2 && last % lanes == 0 &&
-      llvm::isPowerOf2_64(lanes) && isVectorReadable(value, 0, buffers))
-    return storeTransposed(value, buffer);
+  unsigned dim = attn::getVectorDim(buffer), last = type.getRank() - 1;
+  int64_t extent = type.getDimSize(dim), vectors = extent - extent % lanes;
+  if (!isVectorReadable(value, dim, buffers)) {
+    if (dim == 1 && extent == vectors && llvm::isPowerOf2_64(lanes) &&
+        isVectorReadable(value, 0, buffers))
+      return storeTransposed(value, buffer);
+    vectors = 0;
+  }
   auto storeAt = [&](ArrayRef<TileCoord> coords) -> LogicalResult {
     SmallVector<Value> indices;
     for (TileCoord coord : coords)
@@ -61,20 +72,27 @@ LogicalResult TileLowering::store(Value value, Value buffer) {
         kept = vector.clone(kept);
       element = arith::ExtUIOp::create(builder, loc, kept, element);
     }
-    if (vectorize)
-      vector::StoreOp::create(builder, loc, element, buffer, indices);
-    else
-      memref::StoreOp::create(builder, loc, element, buffer, indices);
+    storeTile(builder, loc, element, buffer, indices);
     return success();
   };
-  int64_t step = vectorize ? lanes : 1;
-  if (type.getRank() == 1)
-    return emitLoop(index(last), step, [&](Value column) {
-      return storeAt(TileCoord{column, vectorize});
-    });
-  return emitLoop(index(type.getDimSize(0)), 1, [&](Value row) {
-    return emitLoop(index(last), step, [&](Value column) {
-      return storeAt({TileCoord{row}, TileCoord{column, vectorize}});
+  /// Vectors, and the elements behind them.
+  auto storeAlong =
+      [&](function_ref<LogicalResult(TileCoord)> storeAt) -> LogicalResult {
+    if (vectors != 0 && failed(emitLoop(index(vectors), lanes, [&](Value at) {
+          return storeAt(TileCoord{at, true});
+        })))
+      return failure();
+    if (vectors == extent)
+      return success();
+    return emitLoop(index(vectors), index(extent), 1,
+                    [&](Value at) { return storeAt(TileCoord{at}); });
+  };
+  if (last == 0)
+    return storeAlong([&](TileCoord at) { return storeAt(at); });
+  return emitLoop(index(type.getDimSize(1 - dim)), 1, [&](Value other) {
+    return storeAlong([&](TileCoord at) {
+      return dim == 0 ? storeAt({at, TileCoord{other}})
+                      : storeAt({TileCoord{other}, at});
     });
   });
 }
@@ -125,7 +143,13 @@ LogicalResult TileLowering::storeTransposed(Value value, Value buffer) {
 FailureOr<Value> TileLowering::materialize(Value value) {
   if (Value buffer = buffers.lookup(value))
     return buffer;
-  Value buffer = allocate(cast<VectorType>(value.getType()));
+  auto type = cast<VectorType>(value.getType());
+  // Keys and values are read along their last dimension.
+  bool isLhs = llvm::any_of(value.getUses(), [](OpOperand &use) {
+    return isa<vector::ContractionOp>(use.getOwner()) &&
+           use.getOperandNumber() == 0;
+  });
+  Value buffer = isLhs ? allocate(type, type.getRank() - 1) : allocate(type);
   // Where the block that it belongs to reads it, so that what another block
   // reads later has been computed even if this one does not run.
   OpBuilder::InsertionGuard guard(builder);
@@ -184,6 +208,8 @@ Value TileLowering::getOverwritable(Value value, Operation *reader,
     Value buffer = buffers.lookup(current);
     // A tile from outside of the block is read again by another run of it.
     if (buffer && current.getType() == value.getType() &&
+        attn::getVectorDim(buffer) ==
+            getVectorDim(cast<VectorType>(value.getType())) &&
         current.getParentBlock() == reader->getBlock() &&
         !isReadAfter(current, reader, stored))
       return buffer;
@@ -289,6 +315,8 @@ LogicalResult TileLowering::lowerWrite(vector::TransferWriteOp op) {
   auto isInner = [&](unsigned number) {
     return op.getPermutationMap().getDimPosition(number) == base.getRank() - 1;
   };
+  if (hasFewQueries && type.getRank() == 2)
+    return writeColumns(op, rowEnd, end);
   if (isContiguous && isInner(1) && op.isDimInBounds(1) &&
       isVectorReadable(op.getValueToStore(), 1, buffers))
     return writeRows(op, rowEnd);
@@ -326,6 +354,35 @@ LogicalResult TileLowering::writeRows(vector::TransferWriteOp op,
                       return success();
                     });
   });
+}
+
+LogicalResult TileLowering::writeColumns(vector::TransferWriteOp op,
+                                         Value rowEnd, Value end) {
+  auto base = cast<MemRefType>(op.getBase().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset, numRows = op.getVectorType().getDimSize(0);
+  bool areVectors =
+      op.getPermutationMap().getDimPosition(0) == base.getRank() - 1 &&
+      op.isDimInBounds(0) &&
+      succeeded(base.getStridesAndOffset(strides, offset)) &&
+      strides.back() == 1 && isVectorReadable(op.getValueToStore(), 0, buffers);
+  int64_t whole = areVectors ? numRows - numRows % lanes : 0;
+  if (failed(emitLoop(end, 1, [&](Value query) {
+        return emitLoop(index(whole), lanes, [&](Value row) -> LogicalResult {
+          Value part = evaluator().evaluateVector(
+              op.getValueToStore(), {TileCoord{row, true}, TileCoord{query}});
+          if (!part)
+            return failure();
+          vector::StoreOp::create(
+              builder, loc, part, op.getBase(),
+              getWriteIndices(builder, loc, op, {row, query}));
+          return success();
+        });
+      })))
+    return failure();
+  if (whole == numRows)
+    return success();
+  return writeElements(op, index(whole), rowEnd, index(0), end);
 }
 
 LogicalResult TileLowering::writeElements(vector::TransferWriteOp op,

@@ -16,12 +16,14 @@
 
 namespace mlir::attn {
 
+class LhsReader;
+
 class TileLowering {
 public:
   TileLowering(scf::ForallOp loop, ScheduleAttr schedule)
       : loop(loop), lanes(schedule.getLanes()), unrollM(schedule.getUnrollM()),
-        unrollN(schedule.getUnrollN()), builder(loop.getContext()),
-        scratchBuilder(loop.getContext()) {}
+        unrollN(schedule.getUnrollN()), hasFewQueries(schedule.hasFewQueries()),
+        builder(loop.getContext()), scratchBuilder(loop.getContext()) {}
 
   LogicalResult run();
 
@@ -47,6 +49,9 @@ private:
   LogicalResult writeBlocks(vector::TransferWriteOp op, Value end);
   /// Writes the rows below `rowEnd` of a tile that lies in memory as it is.
   LogicalResult writeRows(vector::TransferWriteOp op, Value rowEnd);
+  /// Writes the rows below `rowEnd` of the columns below `end`, of few queries.
+  LogicalResult writeColumns(vector::TransferWriteOp op, Value rowEnd,
+                             Value end);
   /// Writes the elements of rows [firstRow, rowEnd), columns [first, end).
   LogicalResult writeElements(vector::TransferWriteOp op, Value firstRow,
                               Value rowEnd, Value first, Value end);
@@ -57,10 +62,28 @@ private:
   LogicalResult lowerContract(vector::ContractionOp op);
   // Reductions.cpp
   LogicalResult lowerReduction(vector::MultiDimReductionOp op);
+  // FewQueries.cpp
+  LogicalResult lowerContractOfFew(vector::ContractionOp op, bool rowFirst);
+  LogicalResult emitProductsOfKeys(vector::ContractionOp op, LhsReader &lhs,
+                                   Value rhs, Value acc);
+  LogicalResult emitSumsOverKeys(vector::ContractionOp op, LhsReader &lhs,
+                                 Value rhs, Value acc);
+  /// Adds what `acc` of a contraction is to sums, and leaves the `count` first
+  /// of them, from `row` on, in `to`.
+  LogicalResult leaveSums(vector::ContractionOp op, Value sums, int64_t count,
+                          Value row, Value query, Value to);
+  LogicalResult lowerReductionOfFew(vector::MultiDimReductionOp op);
 
+  /// The dimension along which vectors of a tile lie: queries are columns, and
+  /// with few of them vectors lie along rows.
+  unsigned getVectorDim(VectorType type) const {
+    return hasFewQueries || type.getRank() == 1 ? 0 : 1;
+  }
   /// A buffer for a tile, aligned for vectors, that lives as long as the
   /// worker.
-  Value allocate(VectorType type);
+  Value allocate(VectorType type) { return allocate(type, getVectorDim(type)); }
+  /// The same for vectors along `dim`.
+  Value allocate(VectorType type, unsigned dim);
   /// The buffer of `value`, which is computed here if it is not in memory.
   FailureOr<Value> materialize(Value value);
   /// Computes all elements of `value` into `buffer`.
@@ -97,6 +120,7 @@ private:
 
   scf::ForallOp loop;
   int64_t lanes, unrollM, unrollN;
+  bool hasFewQueries;
   OpBuilder builder, scratchBuilder;
   Location loc = UnknownLoc::get(builder.getContext());
   TileBuffers buffers;

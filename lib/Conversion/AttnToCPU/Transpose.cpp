@@ -1,6 +1,7 @@
 //===- Transpose.cpp - Transpose a block of vectors -----------------------===//
 
 #include "Transpose.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -28,4 +29,26 @@ SmallVector<Value> mlir::attn::emitTranspose(OpBuilder &builder, Location loc,
     }
   }
   return block;
+}
+
+/// Rounds that add what is `distance` apart and leave half as many vectors.
+Value mlir::attn::emitSums(OpBuilder &builder, Location loc,
+                           ArrayRef<Value> vectors) {
+  int64_t size = vectors.size();
+  SmallVector<Value> sums(vectors);
+  for (int64_t distance = size / 2; distance >= 1; distance /= 2) {
+    SmallVector<int64_t> own, other;
+    for (int64_t lane = 0; lane < size; ++lane) {
+      bool fromSecond = lane & distance;
+      own.push_back(fromSecond ? size + lane : lane);
+      other.push_back(fromSecond ? size + lane - distance : lane + distance);
+    }
+    for (int64_t number = 0; number < distance; ++number) {
+      Value a = sums[number], b = sums[number + distance];
+      sums[number] = arith::AddFOp::create(
+          builder, loc, vector::ShuffleOp::create(builder, loc, a, b, own),
+          vector::ShuffleOp::create(builder, loc, a, b, other));
+    }
+  }
+  return sums[0];
 }

@@ -12,6 +12,10 @@ namespace mlir::attn {
 SmallVector<Value> emitTranspose(OpBuilder &builder, Location loc,
                                  ArrayRef<Value> rows);
 
+/// Emits the sums over the elements of each of `vectors`, as one vector. There
+/// are as many vectors as each has elements, a power of two.
+Value emitSums(OpBuilder &builder, Location loc, ArrayRef<Value> vectors);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_CONVERSION_ATTNTOCPU_TRANSPOSE_H

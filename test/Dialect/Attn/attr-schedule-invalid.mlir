@@ -25,13 +25,28 @@
 
 // -----
 
-// expected-error@+1 {{expects tile_m to be a multiple of lanes * unroll_m, which are 16 and 4, but got 96}}
+// expected-error@+1 {{expects tile_m to be a multiple of lanes * unroll_m, which are 16 and 4, or less than lanes, but got 96}}
 #s = #attn.schedule<tile_m = 96, tile_n = 1, lanes = 16, unroll_m = 4, unroll_n = 1>
 
 // -----
 
+// expected-error@+1 {{expects lanes to be a power of two that divides tile_n, which is 24, as tile_m is smaller, but got 16}}
+#s = #attn.schedule<tile_m = 2, tile_n = 24, lanes = 16, unroll_m = 1, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expects lanes to be a power of two that divides tile_n, which is 24, as tile_m is smaller, but got 12}}
+#s = #attn.schedule<tile_m = 2, tile_n = 24, lanes = 12, unroll_m = 1, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expects unroll_m to divide tile_m, which is 3, but got 2}}
+#s = #attn.schedule<tile_m = 3, tile_n = 32, lanes = 16, unroll_m = 2, unroll_n = 1>
+
+// -----
+
 // The product of lanes and unroll_m may be more than 64 bits hold.
-// expected-error@+1 {{expects tile_m to be a multiple of lanes * unroll_m, which are 4611686018427387904 and 4, but got 4611686018427387904}}
+// expected-error@+1 {{expects tile_m to be a multiple of lanes * unroll_m, which are 4611686018427387904 and 4, or less than lanes, but got 4611686018427387904}}
 #s = #attn.schedule<tile_m = 4611686018427387904, tile_n = 1, lanes = 4611686018427387904, unroll_m = 4, unroll_n = 1>
 
 // -----

@@ -195,11 +195,23 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value < 1)
       return emitError() << "expects " << name << " to be positive, but got "
                          << value;
+  if (tileM < lanes) {
+    if (!llvm::isPowerOf2_64(lanes) || tileN % lanes != 0)
+      return emitError() << "expects lanes to be a power of two that divides "
+                            "tile_n, which is "
+                         << tileN << ", as tile_m is smaller, but got "
+                         << lanes;
+    if (tileM % unrollM != 0)
+      return emitError() << "expects unroll_m to divide tile_m, which is "
+                         << tileM << ", but got " << unrollM;
+    return success();
+  }
   // Without the product, which may overflow.
   if (tileM % lanes != 0 || tileM / lanes % unrollM != 0)
-    return emitError()
-           << "expects tile_m to be a multiple of lanes * unroll_m, which are "
-           << lanes << " and " << unrollM << ", but got " << tileM;
+    return emitError() << "expects tile_m to be a multiple of lanes * "
+                          "unroll_m, which are "
+                       << lanes << " and " << unrollM
+                       << ", or less than lanes, but got " << tileM;
   return success();
 }
 

@@ -45,7 +45,15 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
     tileM = vectors * lanes;
   };
   int64_t vectors = llvm::divideCeil(input.queries, lanes);
-  if (input.queries > 0 && vectors * lanes < tileM) {
+  // Up to half a vector of queries take longer as its lanes than one by one.
+  bool areFew = input.queries > 0 && input.queries <= lanes / 2 &&
+                llvm::isPowerOf2_64(lanes);
+  if (areFew) {
+    tileM = input.queries;
+    tileN = llvm::alignTo(2 * tileN, lanes);
+    unrollM = std::gcd<int64_t>(tileM, 4);
+    unrollN = 4;
+  } else if (input.queries > 0 && vectors * lanes < tileM) {
     if (vectors <= unrollM)
       takeVectors(vectors);
     else
@@ -53,7 +61,7 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
   }
   // A tile that lies in a block is needed only if that is, and has no predicate
   // for it, which is worth more than the few per cent that small tiles cost.
-  if (input.blocks.rows % tileM != 0)
+  if (!areFew && input.blocks.rows % tileM != 0)
     for (vectors = 4; vectors >= 1; --vectors) {
       int64_t rows = vectors * lanes;
       if (rows > tileM || input.blocks.rows % rows != 0)
@@ -61,8 +69,9 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
       takeVectors(vectors);
       break;
     }
+  int64_t step = areFew ? lanes : 16;
   if (input.blocks.columns % tileN != 0)
-    for (int64_t keys = tileN; keys >= 16; keys -= 16)
+    for (int64_t keys = tileN; keys >= step; keys -= step)
       if (input.blocks.columns % keys == 0) {
         tileN = keys;
         break;

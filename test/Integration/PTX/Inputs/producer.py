@@ -67,7 +67,8 @@ class Producer(warp.Warp):
         """Before another CTA."""
         self.puts = []
         self._numbers, self._slots = [], []
-        # Where threads have copied elements to since the last arrival.
+        # First and past bytes that threads have copied elements to since the last
+        # arrival.
         self._elements = []
         # The parities that were waited for, by barrier.
         self._waits = {}
@@ -179,19 +180,20 @@ class Producer(warp.Warp):
         self._send(self._known(active, address), 0)
 
     def _copy_elements(self, active, destination, _source, size, _bytes):
-        if size.bits != 4:
-            raise PtxError(f"expects elements of 4 bytes, but got {size.bits}")
-        self._elements += self.addresses(destination, "shared")[active].tolist()
+        if size.bits not in (4, 8):
+            raise PtxError(f"expects elements of 4 or 8 bytes, but got {size.bits}")
+        to = self.addresses(destination, "shared")[active].tolist()
+        self._elements += [(first, first + size.bits) for first in to]
 
     def _arrive_after(self, active, address):
         if not active.all():
             raise PtxError("expects all threads to arrive")
         barrier = self._known(numpy.arange(len(active)) == 0, address)
         elements = sorted(self._elements)
-        if elements != list(range(elements[0], elements[-1] + 4, 4)):
+        if any(one[1] != next[0] for one, next in zip(elements, elements[1:])):
             raise PtxError(f"expects a vector without gaps, but got {elements}")
         self._send(barrier, 0)
-        self.puts[-1].vector = (elements[0], elements[-1] + 4)
+        self.puts[-1].vector = (elements[0][0], elements[-1][1])
         self._elements = []
 
     def _copy(self, active, destination, source, address):

@@ -18,20 +18,28 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule", [
     checks it, and the passes that make tiles and code consume it. No pass
     derives any of it from the name of an architecture.
 
-    * `tile_m`: query rows in one tile (elements, a multiple of `lanes`).
+    * `tile_m`: query rows in one tile (elements): a multiple of `lanes * unroll_m`, or fewer than `lanes`.
     * `tile_n`: keys in one tile (elements).
     * `lanes`: elements of the accumulator type in one hardware vector.
     * `unroll_m`: hardware vectors along queries held by the inner kernel.
     * `unroll_n`: rows (keys, or value columns) held by the inner kernel.
 
+    With fewer queries than `lanes`, as in decoding, vectors lie along keys and columns.
+    Then `tile_n` is a multiple of `lanes`, a power of two; `unroll_m` is the number of queries that the inner kernel computes together, a divisor of `tile_m`, and `unroll_n` that of vectors of value columns.
+
     Example:
 
     ```mlir
     #attn.schedule<tile_m = 64, tile_n = 64, lanes = 16, unroll_m = 4, unroll_n = 6>
+    #attn.schedule<tile_m = 1, tile_n = 128, lanes = 16, unroll_m = 1, unroll_n = 4>
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$lanes,
       "int64_t":$unrollM, "int64_t":$unrollN);
+  let extraClassDeclaration = [{
+    /// Whether vectors lie along keys and columns, and not along queries.
+    bool hasFewQueries() const { return getTileM() < getLanes(); }
+  }];
   let assemblyFormat = [{
     `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `lanes` `=` $lanes `,`
         `unroll_m` `=` $unrollM `,` `unroll_n` `=` $unrollN `>`

@@ -191,6 +191,11 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
   if (!op.getScheduleAttr())
     return op.emitError("expects a schedule: run attn-assign-schedule before "
                         "attn-tile-gradients");
+  if (auto tiles = dyn_cast<ScheduleAttr>(op.getScheduleAttr());
+      tiles && tiles.hasFewQueries())
+    return op.emitError("expects tile_m to be at least lanes for a gradient, "
+                        "but got ")
+           << tiles << "; leave it out, and the compiler chooses one";
   if (SparsityAttr sparsity = op.getSparsityAttr())
     return op.emitError("expects no sparsity, but got ")
            << sparsity

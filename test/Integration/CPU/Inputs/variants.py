@@ -1,9 +1,9 @@
-"""Runs the tests of variants once more, with their gradients.
+"""Runs the tests of variants once more, with another option.
 
-Each program of the folder next to this one is run as its first RUN line says, with --grad: results and gradients are compared with the
-reference, which does not read what the compiler has derived.
+Each program of a folder is run as its first RUN line says, and with the option:
+what --check compares with the reference does not read what the compiler has derived.
 
-usage: gradients.py FOLDER
+usage: variants.py FOLDER OPTION
 """
 
 import pathlib
@@ -14,8 +14,8 @@ import sys
 import shards
 
 
-def get_command(path):
-    """The command of the first RUN line that checks a program."""
+def get_command(path, option):
+    """The command of the first RUN line that checks a program, and the option."""
     text = re.sub(r"\\\n// RUN:", " ", path.read_text())
     for line in re.findall(r"^// RUN: (.*)$", text, re.MULTILINE):
         if "--check" not in line or not re.match(r"\s*(attn-run|sed )", line):
@@ -23,15 +23,15 @@ def get_command(path):
         command = line.replace("%s", str(path)).split("| FileCheck")[0]
         if "%" in command.replace("%%", ""):
             continue
-        return re.sub(r"\battn-run\b", "attn-run --grad", command, count=1)
+        return re.sub(r"\battn-run\b", f"attn-run '{option}'", command, count=1)
     return None
 
 
-def main(folder):
+def main(folder, option):
     count = failures = 0
     paths = sorted(pathlib.Path(folder).glob("*.mlir"))
     for path in shards.sample(paths):
-        command = get_command(path)
+        command = get_command(path, option)
         if command is None:
             print(f"{path.name}: no command to check it with")
             continue
@@ -46,4 +46,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
