@@ -165,9 +165,10 @@ FailureOr<Value> TileLowering::materialize(Value value) {
   return buffer;
 }
 
-FailureOr<Value> TileLowering::getUpdatable(Value value) {
+FailureOr<Value> TileLowering::getUpdatable(Value value, Block *block) {
   Value own = buffers.lookup(value);
-  if (own && value.hasOneUse())
+  // A tile from outside of the block is read again by another run of it.
+  if (own && value.hasOneUse() && value.getParentBlock() == block)
     return own;
   Value buffer = allocate(cast<VectorType>(value.getType()));
   if (failed(store(value, buffer)))
@@ -248,7 +249,7 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
       scalars.push_back(number);
       continue;
     }
-    FailureOr<Value> buffer = getUpdatable(init);
+    FailureOr<Value> buffer = getUpdatable(init, op->getBlock());
     if (failed(buffer))
       return failure();
     // One after the other: the first may move what the second refers to.

@@ -90,9 +90,9 @@ private:
   LogicalResult store(Value value, Value buffer);
   /// The same for a tile that can only be read as vectors along its rows.
   LogicalResult storeTransposed(Value value, Value buffer);
-  /// The buffer to which an update of `value` goes: its own, if nothing else
-  /// reads it, otherwise a new one that holds a copy.
-  FailureOr<Value> getUpdatable(Value value);
+  /// The buffer to which an update of `value` in `block` goes: its own, if
+  /// nothing else reads it, otherwise a new one that holds a copy.
+  FailureOr<Value> getUpdatable(Value value, Block *block);
   /// Whether an operation on whole tiles that is yet to be lowered reads a
   /// tile, or what is computed of it where it is used, but for `reader` and
   /// what is computed of `stored`, which is to be in memory itself.

@@ -11,6 +11,7 @@
 // RUN: attn-run %s --entry=wide %{sizes} --check --grad | FileCheck %s
 // RUN: attn-run %s --entry=powers --arg=q=randn:1x2x20x16 --arg=k=randn:1x2x30x16 --arg=v=randn:1x2x30x16 --arg=a=randn:40 --arg=g=0.7 --check --grad | FileCheck %s
 // RUN: attn-run %s --entry=branches --arg=q=randn:1x2x10x16 --arg=k=randn:1x2x12x16 --arg=v=randn:1x2x12x16 --arg=a=randn:120x40 --arg=g=0.9 --check --grad=q,k,v,a | FileCheck %s
+// RUN: attn-run %s --entry=restarted %{sizes} --arg=a=0.05 --check --grad | FileCheck %s
 // CHECK: PASS
 
 !q = tensor<1x2x?x16xf32>
@@ -275,6 +276,32 @@ func.func @branches(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {
         }
         %both = arith.addf %y, %z : f32
         attn.yield %both : f32
+      }
+  return %o : !q
+}
+
+// A loop within another one starts from the score each time.
+func.func @restarted(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}, %a: f32 {attn.name = "a"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) captures(%a : f32) outs(%init : !q)
+      score(%x, %b, %h, %i, %j, %step) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %outer = arith.constant 3 : index
+        %inner = arith.constant 40 : index
+        %start = arith.constant 0.0 : f32
+        %most = arith.constant 2.5 : f32
+        %y = scf.for %m = %zero to %outer step %one iter_args(%last = %start) -> (f32) {
+          %z = scf.for %n = %zero to %inner step %one iter_args(%sum = %x) -> (f32) {
+            %next = arith.addf %sum, %step : f32
+            scf.yield %next : f32
+          }
+          %limited = arith.minimumf %z, %most : f32
+          scf.yield %limited : f32
+        }
+        attn.yield %y : f32
       }
   return %o : !q
 }
