@@ -1,13 +1,12 @@
 """Attention with functions of Python, traced, compiled and run."""
 
-import dataclasses
 import threading
 
 from . import _tensors
 from ._errors import InvalidArgument
 from ._compile import compile, on_clear_cache
 from .trace import Variant, trace
-from .trace._program import few_queries, number_of_scale
+from .trace._program import number_of_scale
 
 _OPTIONS = ("entry", "target", *compile.__kwdefaults__)
 _kernels = {}
@@ -132,9 +131,6 @@ def attention(
     if scale is not None:
         scale = number_of_scale(scale)
     variant = variant_of(q, k, v, layout=layout, scale=scale, lse=return_lse)
-    if not getattr(q, "is_cuda", False):
-        few = few_queries(_shape(q, "q")[layout.find("s")])
-        variant = dataclasses.replace(variant, queries=few)
     kernel = kernel_of(program, variant, **options)
     arguments = program.arguments(variant)
     return kernel(q, k, v, *arguments, out=out, stream=stream, threads=threads)

@@ -104,8 +104,8 @@ func.func @lists(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>, %rows: te
   return %r : tensor<1x1x?x64xbf16>
 }
 
-// One query, as in decoding, and up to half a vector of them: vectors lie along
-// keys and columns.
+// One query, as in decoding, and up to a vector of them: vectors lie along keys
+// and columns.
 // CHECK-LABEL: func @one
 // CHECK: schedule<tile_m = 1, tile_n = 128, lanes = {{16|8}}, unroll_m = 1, unroll_n = 4>
 func.func @one(%q: tensor<1x1x1x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x1x1x64xf32>) -> tensor<1x1x1x64xf32> {
@@ -118,7 +118,7 @@ func.func @one(%q: tensor<1x1x1x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x
 // Tiles of keys lie in blocks of the mask.
 // CHECK-LABEL: func @half
 // WIDE: schedule<tile_m = 6, tile_n = 96, lanes = 16, unroll_m = 2, unroll_n = 4>
-// NARROW: schedule<tile_m = 8, tile_n = 48, lanes = 8, unroll_m = 1, unroll_n = 12>
+// NARROW: schedule<tile_m = 4, tile_n = 96, lanes = 8, unroll_m = 4, unroll_n = 4>
 func.func @half(%q: tensor<1x1x6x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1x1x6x64xf32>, %b: tensor<?x?xi1>) -> tensor<1x1x6x64xf32> {
   %r = attn.attention
       ins(%q, %k, %k : tensor<1x1x6x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
@@ -137,4 +137,48 @@ func.func @few(%q: tensor<1x1x20x64xf32>, %k: tensor<1x1x?x64xf32>, %o: tensor<1
       ins(%q, %k, %k : tensor<1x1x20x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
       outs(%o : tensor<1x1x20x64xf32>)
   return %r : tensor<1x1x20x64xf32>
+}
+
+// Where only a call tells how many queries there are, both forms stand in the
+// program; the state and what alone reads it go together.
+
+// CHECK-LABEL: func @either
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<1x1x?x64xf32>
+// CHECK: %[[N:.*]] = tensor.dim %[[Q]]
+// WIDE: %[[MOST:.*]] = arith.constant 48 : index
+// NARROW: %[[MOST:.*]] = arith.constant 24 : index
+// CHECK: %[[MANY:.*]] = arith.cmpi ugt, %[[N]], %[[MOST]]
+// CHECK: %[[R:.*]] = scf.if %[[MANY]] -> (tensor<1x1x?x64xf32>) {
+// WIDE: attn.online_attention scale 1.0{{.*}} schedule<tile_m = 96,
+// NARROW: attn.online_attention scale 1.0{{.*}} schedule<tile_m = 48,
+// CHECK: %[[X:.*]] = attn.finalize
+// CHECK: scf.yield %[[X]]
+// CHECK: } else {
+// WIDE: attn.online_attention scale 1.0{{.*}} schedule<tile_m = 8, tile_n = 128, lanes = 16, unroll_m = 4, unroll_n = 4>
+// NARROW: attn.online_attention scale 1.0{{.*}} schedule<tile_m = 4, tile_n = 128, lanes = 8, unroll_m = 4, unroll_n = 4>
+// CHECK: %[[Y:.*]] = attn.finalize
+// CHECK: scf.yield %[[Y]]
+// CHECK: return %[[R]]
+func.func @either(%q: tensor<1x1x?x64xf32>, %o: tensor<1x1x?x64xf32>, %s: tensor<1x1x?xf32>) -> tensor<1x1x?x64xf32> {
+  %a:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%o, %s, %s : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+  %r = attn.finalize
+      ins(%a#0, %a#1, %a#2 : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+      outs(%o : tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32>
+  return %r : tensor<1x1x?x64xf32>
+}
+
+// A state that is a result, or that others read, has both forms on its own.
+
+// CHECK-LABEL: func @state
+// CHECK: scf.if {{.*}} -> (tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>) {
+// CHECK: attn.online_attention
+// CHECK: } else {
+// CHECK: attn.online_attention
+func.func @state(%q: tensor<1x1x?x64xf32>, %o: tensor<1x1x?x64xf32>, %s: tensor<1x1x?xf32>) -> (tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>) {
+  %a:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%o, %s, %s : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+  return %a#0, %a#1, %a#2 : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>
 }

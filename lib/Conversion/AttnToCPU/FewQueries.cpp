@@ -112,7 +112,7 @@ LogicalResult TileLowering::emitProductsOfKeys(vector::ContractionOp op,
     for (int64_t r = 0; r < count; ++r)
       rows.push_back(
           lhs.prepareRow(arith::AddIOp::create(builder, loc, row, index(r))));
-    return emitLoop(index(accType.getDimSize(1)), 1,
+    return emitLoop(getQueriesEnd(accType.getDimSize(1)), 1,
                     [&](Value query) { return emitQuery(rows, row, query); });
   };
   int64_t numRows = accType.getDimSize(0);
@@ -139,7 +139,7 @@ LogicalResult TileLowering::emitSumsOverKeys(vector::ContractionOp op,
 
   /// Sums of `vectors` vectors of rows, of which the last has `count` rows.
   auto emitBlock = [&](Value row, int64_t vectors, int64_t count,
-                       Value firstQuery) -> LogicalResult {
+                       Value firstQuery, int64_t unrollM) -> LogicalResult {
     SmallVector<Value> rows, lhsRows, queries;
     for (int64_t number = 0; number < vectors; ++number) {
       rows.push_back(
@@ -197,20 +197,33 @@ LogicalResult TileLowering::emitSumsOverKeys(vector::ContractionOp op,
           return failure();
     return success();
   };
-  return emitLoop(
-      index(accType.getDimSize(1)), unrollM, [&](Value query) -> LogicalResult {
-        int64_t block = unrollN * lanes;
-        int64_t whole = numRows - numRows % block;
-        if (failed(emitLoop(index(whole), block, [&](Value row) {
-              return emitBlock(row, unrollN, lanes, query);
-            })))
-          return failure();
-        if (whole == numRows)
-          return success();
-        int64_t rest = numRows - whole, last = (rest - 1) % lanes + 1;
-        return emitBlock(index(whole), llvm::divideCeil(rest, lanes), last,
-                         query);
-      });
+  auto emitQueries = [&](Value query, int64_t unrollM) -> LogicalResult {
+    int64_t block = unrollN * lanes;
+    int64_t whole = numRows - numRows % block;
+    if (failed(emitLoop(index(whole), block, [&](Value row) {
+          return emitBlock(row, unrollN, lanes, query, unrollM);
+        })))
+      return failure();
+    if (whole == numRows)
+      return success();
+    int64_t rest = numRows - whole, last = (rest - 1) % lanes + 1;
+    return emitBlock(index(whole), llvm::divideCeil(rest, lanes), last, query,
+                     unrollM);
+  };
+  Value all = getQueriesEnd(accType.getDimSize(1)), together = all;
+  bool areLeft = numQueries && unrollM != 1;
+  if (areLeft)
+    together = arith::SubIOp::create(
+        builder, loc, all,
+        arith::RemUIOp::create(builder, loc, all, index(unrollM)));
+  if (failed(emitLoop(together, unrollM, [&](Value query) {
+        return emitQueries(query, unrollM);
+      })))
+    return failure();
+  if (!areLeft)
+    return success();
+  return emitLoop(together, all, 1,
+                  [&](Value query) { return emitQueries(query, 1); });
 }
 
 LogicalResult TileLowering::lowerContractOfFew(vector::ContractionOp op,
@@ -330,7 +343,7 @@ TileLowering::lowerReductionOfFew(vector::MultiDimReductionOp op) {
     storeTile(builder, loc, total, result, query);
     return success();
   };
-  if (failed(emitLoop(index(type.getDimSize(1)), 1, emitQuery)))
+  if (failed(emitLoop(getQueriesEnd(type.getDimSize(1)), 1, emitQuery)))
     return failure();
   if (tile)
     buffers[source] = tile;

@@ -53,6 +53,8 @@ LogicalResult TileLowering::store(Value value, Value buffer) {
   auto type = cast<VectorType>(value.getType());
   unsigned dim = attn::getVectorDim(buffer), last = type.getRank() - 1;
   int64_t extent = type.getDimSize(dim), vectors = extent - extent % lanes;
+  bool areQueries = hasFewQueries && type.getShape().back() == tileM &&
+                    (last == 0 || dim == 0);
   if (!isVectorReadable(value, dim, buffers)) {
     if (dim == 1 && extent == vectors && llvm::isPowerOf2_64(lanes) &&
         isVectorReadable(value, 0, buffers))
@@ -84,12 +86,15 @@ LogicalResult TileLowering::store(Value value, Value buffer) {
       return failure();
     if (vectors == extent)
       return success();
-    return emitLoop(index(vectors), index(extent), 1,
+    Value end = areQueries && last == 0 ? getQueriesEnd(extent) : index(extent);
+    return emitLoop(index(vectors), end, 1,
                     [&](Value at) { return storeAt(TileCoord{at}); });
   };
   if (last == 0)
     return storeAlong([&](TileCoord at) { return storeAt(at); });
-  return emitLoop(index(type.getDimSize(1 - dim)), 1, [&](Value other) {
+  int64_t others = type.getDimSize(1 - dim);
+  Value end = areQueries ? getQueriesEnd(others) : index(others);
+  return emitLoop(end, 1, [&](Value other) {
     return storeAlong([&](TileCoord at) {
       return dim == 0 ? storeAt({at, TileCoord{other}})
                       : storeAt({TileCoord{other}, at});
@@ -565,6 +570,11 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
 }
 
 LogicalResult TileLowering::run() {
+  for (auto op :
+       llvm::make_early_inc_range(loop.getBody()->getOps<TileQueriesOp>())) {
+    numQueries = op.getCount();
+    op.erase();
+  }
   if (failed(lowerBlock(*loop.getBody())))
     return failure();
   for (Operation *op : dead)

@@ -21,9 +21,10 @@ class LhsReader;
 class TileLowering {
 public:
   TileLowering(scf::ForallOp loop, ScheduleAttr schedule)
-      : loop(loop), lanes(schedule.getLanes()), unrollM(schedule.getUnrollM()),
-        unrollN(schedule.getUnrollN()), hasFewQueries(schedule.hasFewQueries()),
-        builder(loop.getContext()), scratchBuilder(loop.getContext()) {}
+      : loop(loop), tileM(schedule.getTileM()), lanes(schedule.getLanes()),
+        unrollM(schedule.getUnrollM()), unrollN(schedule.getUnrollN()),
+        hasFewQueries(schedule.hasFewQueries()), builder(loop.getContext()),
+        scratchBuilder(loop.getContext()) {}
 
   LogicalResult run();
 
@@ -68,6 +69,10 @@ private:
                                    Value rhs, Value acc);
   LogicalResult emitSumsOverKeys(vector::ContractionOp op, LhsReader &lhs,
                                  Value rhs, Value acc);
+  /// Where columns of tiles end that need to be computed.
+  Value getQueriesEnd(int64_t queries) {
+    return numQueries ? numQueries : index(queries);
+  }
   /// Adds what `acc` of a contraction is to sums, and leaves the `count` first
   /// of them, from `row` on, in `to`.
   LogicalResult leaveSums(vector::ContractionOp op, Value sums, int64_t count,
@@ -119,8 +124,10 @@ private:
   }
 
   scf::ForallOp loop;
-  int64_t lanes, unrollM, unrollN;
+  int64_t tileM, lanes, unrollM, unrollN;
   bool hasFewQueries;
+  /// Of how many queries a tile is, or null: all.
+  Value numQueries;
   OpBuilder builder, scratchBuilder;
   Location loc = UnknownLoc::get(builder.getContext());
   TileBuffers buffers;

@@ -19,7 +19,6 @@ from .._compile import on_clear_cache
 from .._places import Places
 from .._prepared import Prepared
 from ..trace import Variant
-from ..trace._program import few_queries
 from . import _compat, _layout, _options
 
 NAMES = {getattr(torch, long): short for long, short in LONG_NAMES.items()}
@@ -418,17 +417,7 @@ def variant_of(query, key, value, scale):
         ("dim_v", int(value.shape[3])),
         ("scale", _check_scale(scale)),
         ("shared_kv", _is_one(key.shape[0]) and not _is_one(query.shape[0])),
-        ("queries", _few_queries(query)),
     )
-
-
-def _few_queries(query):
-    extent = query.shape[2]
-    if query.is_cuda:
-        return None
-    if type(extent) is int:
-        return few_queries(extent)
-    return 1 if _is_one(extent) else None
 
 
 def _is_one(extent):
@@ -441,7 +430,7 @@ def lookup(program, query, key, value, scale, compile_options):
         *(program.key(), query.dtype, query.shape[3], value.shape[3]),
         scale if scale is None else _check_scale(scale),
         key.shape[0] == 1 and query.shape[0] != 1,
-        *(_few_queries(query), query.is_cuda, compile_options),
+        *(query.is_cuda, compile_options),
     )
     found = _kernels.get(at)
     if found is None:

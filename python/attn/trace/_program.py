@@ -16,12 +16,6 @@ _FLOATS = ("f64", "f32", "f16", "bf16")
 _MOST = {"f32": 3.4028234663852886e38, "f64": 1.7976931348623157e308}
 
 
-def few_queries(extent):
-    """`queries` of a Variant for a CPU, where few, as in decoding, have tiles of their
-    own: so many, or None for any. A GPU tells when a kernel is launched."""
-    return extent if 1 <= extent <= 8 else None
-
-
 def number_of_scale(scale):
     """A scale as a float."""
     try:

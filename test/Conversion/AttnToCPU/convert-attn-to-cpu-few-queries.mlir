@@ -88,3 +88,30 @@ func.func @rows(%a: memref<2x12xf32>, %out: memref<2xf32>) {
   } {attn.schedule = #attn.schedule<tile_m = 2, tile_n = 4, lanes = 4, unroll_m = 1, unroll_n = 1>}
   return
 }
+
+// -----
+
+// Of the queries that there are, those that are left are computed one by one.
+
+// CHECK-LABEL: func @some
+// CHECK-SAME: %[[COUNT:[^:,]*]]: index
+// CHECK: scf.for %{{.*}} = %c0 to %[[COUNT]] step %c1
+// CHECK: %[[LEFT:.*]] = arith.remui %[[COUNT]], %c2
+// CHECK: %[[TOGETHER:.*]] = arith.subi %[[COUNT]], %[[LEFT]]
+// CHECK: scf.for %{{.*}} = %c0 to %[[TOGETHER]] step %c2
+// CHECK: %{{.*}}:8 = scf.for
+// CHECK: scf.for %{{.*}} = %[[TOGETHER]] to %[[COUNT]] step %c1
+// CHECK: vector.maskedload
+func.func @some(%count: index, %v: memref<8x4xf32>, %p: memref<4x8xf32>, %out: memref<4x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<4x4xf32>
+  scf.forall (%t) in (1) {
+    attn.tile_queries %count
+    %values = vector.transfer_read %v[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x4xf32>, vector<8x4xf32>
+    %weights = vector.transfer_read %p[%c0, %c0], %pad {in_bounds = [true, true], permutation_map = affine_map<(d0, d1) -> (d1, d0)>} : memref<4x8xf32>, vector<8x4xf32>
+    %o = vector.contract {indexing_maps = [affine_map<(d, m, n) -> (n, d)>, affine_map<(d, m, n) -> (n, m)>, affine_map<(d, m, n) -> (d, m)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %values, %weights, %zero : vector<8x4xf32>, vector<8x4xf32> into vector<4x4xf32>
+    vector.transfer_write %o, %out[%c0, %c0] {in_bounds = [true, true], permutation_map = affine_map<(d0, d1) -> (d1, d0)>} : vector<4x4xf32>, memref<4x4xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 4, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 1>}
+  return
+}

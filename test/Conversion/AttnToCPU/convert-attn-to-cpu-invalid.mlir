@@ -94,13 +94,13 @@ func.func @masked_write(%out: memref<8xf32>) {
 
 // -----
 
-func.func @no_list(%n: index, %x: f32) {
+func.func @no_list(%n: index, %x: vector<1xf32>) {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   scf.forall (%i) in (4) {
     // expected-error @below {{expects a loop over a list of keys as attn-tile makes it}}
-    %s = scf.for %j = %c0 to %n step %c8 iter_args(%a = %x) -> (f32) {
-      scf.yield %a : f32
+    %s = scf.for %j = %c0 to %n step %c8 iter_args(%a = %x) -> (vector<1xf32>) {
+      scf.yield %a : vector<1xf32>
     }
   } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
   return
@@ -199,13 +199,13 @@ func.func @together() {
 
 // -----
 
-func.func @other_choice(%x: f32, %c: i1) {
+func.func @other_choice(%x: vector<1xf32>, %c: i1) {
   scf.forall (%i) in (4) {
     // expected-error @below {{expects a choice to pass over a step as attn-tile makes it}}
-    %a:3 = scf.if %c -> (f32, f32, f32) {
-      scf.yield %x, %x, %x : f32, f32, f32
+    %a:3 = scf.if %c -> (vector<1xf32>, vector<1xf32>, vector<1xf32>) {
+      scf.yield %x, %x, %x : vector<1xf32>, vector<1xf32>, vector<1xf32>
     } else {
-      scf.yield %x, %x, %x : f32, f32, f32
+      scf.yield %x, %x, %x : vector<1xf32>, vector<1xf32>, vector<1xf32>
     }
   } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
   return

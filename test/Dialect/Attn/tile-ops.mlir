@@ -196,3 +196,10 @@ func.func @rows(%t: tensor<2x8x?x64xbf16>, %m: memref<4x?xi8>, %i: index, %rows:
   %y = attn.gather_rows %m[] rows %rows along 1 columns along 0 mask %mask {note = 1 : i64} : memref<4x?xi8>, vector<32xindex> -> vector<32x4xi8>
   return %x, %y : vector<32x64xbf16>, vector<32x4xi8>
 }
+
+// CHECK-LABEL: @queries
+// CHECK: attn.tile_queries %{{.+}}{{$}}
+func.func @queries(%count: index) {
+  attn.tile_queries %count
+  return
+}

@@ -155,6 +155,24 @@ void RangeOverOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getAttrs());
 }
 
+OnlineAttentionOp FinalizeOp::getOwnProducer() {
+  auto online = getAcc().getDefiningOp<OnlineAttentionOp>();
+  if (!online || online->getBlock() != getOperation()->getBlock())
+    return nullptr;
+  Value state[] = {getAcc(), getMax(), getSum()};
+  for (auto [result, operand] : llvm::zip_equal(online->getResults(), state))
+    if (result != operand || !result.hasOneUse())
+      return nullptr;
+  return online;
+}
+
+FinalizeOp OnlineAttentionOp::getOwnFinalize() {
+  if (getResult(0).use_empty())
+    return nullptr;
+  auto finalize = dyn_cast<FinalizeOp>(*getResult(0).user_begin());
+  return finalize && finalize.getOwnProducer() == *this ? finalize : nullptr;
+}
+
 LogicalResult FinalizeOp::verify() {
   if (AffineMapAttr layout = getLayoutAttr()) {
     AffineMap map = layout.getValue();

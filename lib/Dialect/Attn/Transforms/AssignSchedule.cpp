@@ -5,6 +5,10 @@
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <numeric>
@@ -17,12 +21,41 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
+/// A multiple of `step` up to `size` that divides `blocks`, or else `size`.
+static int64_t getPartOfBlock(int64_t size, int64_t step, int64_t blocks) {
+  if (blocks % size != 0)
+    for (int64_t part = size; part >= step; part -= step)
+      if (blocks % part == 0)
+        return part;
+  return size;
+}
+
+/// A schedule for few queries, at most `queries` to a tile, or null where
+/// vectors are too short for one.
+static ScheduleAttr chooseFewQueriesSchedule(FloatType accType, int64_t queries,
+                                             const CPUScheduleInput &input) {
+  int64_t lanes = input.vectorBits / accType.getWidth();
+  if (lanes < 2 || !llvm::isPowerOf2_64(lanes))
+    return {};
+  // From half a vector of queries on, they serve better as lanes.
+  int64_t tileM = std::min(queries, lanes / 2);
+  int64_t tileN = getPartOfBlock(std::max<int64_t>(128, lanes), lanes,
+                                 input.blocks.columns);
+  return ScheduleAttr::get(accType.getContext(), tileM, tileN, lanes,
+                           /*unrollM=*/std::gcd<int64_t>(tileM, 4),
+                           /*unrollN=*/4);
+}
+
 ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
                                            int64_t queryKeyDim,
                                            int64_t valueDim,
                                            const CPUScheduleInput &input) {
   int64_t elementBytes = accType.getWidth() / 8;
   int64_t lanes = std::max<int64_t>(1, input.vectorBits / accType.getWidth());
+  if (input.queries > 0 && input.queries <= lanes)
+    if (ScheduleAttr few =
+            chooseFewQueriesSchedule(accType, input.queries, input))
+      return few;
   // The inner kernel holds unrollM * unrollN sums, one row of unrollM query
   // vectors, and a broadcast key or value. It is bound by loads unless both
   // factors are large: 3 x 8 fills 32 registers, 2 x 4 or 3 x 4 16 of them.
@@ -45,15 +78,7 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
     tileM = vectors * lanes;
   };
   int64_t vectors = llvm::divideCeil(input.queries, lanes);
-  // Up to half a vector of queries take longer as its lanes than one by one.
-  bool areFew = input.queries > 0 && input.queries <= lanes / 2 &&
-                llvm::isPowerOf2_64(lanes);
-  if (areFew) {
-    tileM = input.queries;
-    tileN = llvm::alignTo(2 * tileN, lanes);
-    unrollM = std::gcd<int64_t>(tileM, 4);
-    unrollN = 4;
-  } else if (input.queries > 0 && vectors * lanes < tileM) {
+  if (input.queries > 0 && vectors * lanes < tileM) {
     if (vectors <= unrollM)
       takeVectors(vectors);
     else
@@ -61,7 +86,7 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
   }
   // A tile that lies in a block is needed only if that is, and has no predicate
   // for it, which is worth more than the few per cent that small tiles cost.
-  if (!areFew && input.blocks.rows % tileM != 0)
+  if (input.blocks.rows % tileM != 0)
     for (vectors = 4; vectors >= 1; --vectors) {
       int64_t rows = vectors * lanes;
       if (rows > tileM || input.blocks.rows % rows != 0)
@@ -69,13 +94,7 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
       takeVectors(vectors);
       break;
     }
-  int64_t step = areFew ? lanes : 16;
-  if (input.blocks.columns % tileN != 0)
-    for (int64_t keys = tileN; keys >= step; keys -= step)
-      if (input.blocks.columns % keys == 0) {
-        tileN = keys;
-        break;
-      }
+  tileN = getPartOfBlock(tileN, 16, input.blocks.columns);
   return ScheduleAttr::get(accType.getContext(), tileM, tileN, lanes, unrollM,
                            unrollN);
 }
@@ -127,18 +146,51 @@ MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
   return blocks;
 }
 
-/// Tells a schedule and what it is for.
+/// Puts `op`, and the finalize that alone reads its state, into a branch that
+/// is taken for more queries than `most`, and a copy into the other one.
+/// Returns the copy.
+static OnlineAttentionOp splitFewQueries(RewriterBase &rewriter,
+                                         OnlineAttentionOp op, int64_t most) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  SmallVector<Operation *> together = {op};
+  if (FinalizeOp finalize = op.getOwnFinalize())
+    together.push_back(finalize);
+  Operation *last = together.back();
+  rewriter.setInsertionPoint(last);
+  Value queries = tensor::DimOp::create(rewriter, loc, op.getQuery(),
+                                        attention.getLayout(0).s);
+  Value areMany = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::ugt, queries,
+      arith::ConstantIndexOp::create(rewriter, loc, most));
+  auto choice = scf::IfOp::create(rewriter, loc, last->getResultTypes(),
+                                  areMany, /*withElseRegion=*/true);
+  rewriter.setInsertionPointToEnd(choice.elseBlock());
+  IRMapping mapping;
+  SmallVector<Operation *> copies;
+  for (Operation *part : together)
+    copies.push_back(rewriter.clone(*part, mapping));
+  scf::YieldOp::create(rewriter, loc, copies.back()->getResults());
+  rewriter.replaceAllUsesWith(last->getResults(), choice.getResults());
+  rewriter.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(rewriter, loc, last->getResults());
+  for (Operation *part : together)
+    rewriter.moveOpBefore(part, choice.thenBlock()->getTerminator());
+  return cast<OnlineAttentionOp>(copies.front());
+}
+
+/// Tells a schedule, when it is taken, and what it is for.
 static void explain(AttentionLikeOpInterface op, const CPUScheduleInput &input,
-                    bool isGiven) {
-  std::string text;
+                    const Twine &when) {
+  std::string text = when.str();
   llvm::raw_string_ostream os(text);
   Attribute attribute = op->getAttr("schedule");
-  if (isGiven)
-    os << "which is given: ";
   if (auto rows = dyn_cast<RowScheduleAttr>(attribute)) {
     os << "each query has a list of keys, of which vectors of "
        << rows.getLanes() << " are computed at a time";
   } else if (auto tiles = dyn_cast<ScheduleAttr>(attribute)) {
+    if (tiles.hasFewQueries())
+      os << "vectors lie along keys; ";
     int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
     int64_t bytes =
         op.getAccumulatorType().getWidth() / 8 *
@@ -170,7 +222,11 @@ struct AttnAssignSchedule
                                 "vector-registers and l1-bytes of at least 1");
       return signalPassFailure();
     }
-    getOperation()->walk([&](AttentionLikeOpInterface op) {
+    SmallVector<AttentionLikeOpInterface> ops;
+    getOperation()->walk(
+        [&](AttentionLikeOpInterface op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (AttentionLikeOpInterface op : ops) {
       CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
       bool isGiven = op->hasAttr("schedule");
       if (!isGiven && hasKeyLists(op)) {
@@ -182,12 +238,26 @@ struct AttnAssignSchedule
         // Tiles of a gradient have queries and keys the other way, too.
         if (!ShapedType::isDynamic(queries) && !isa<AttentionGradOp>(op))
           input.queries = queries;
-        op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
-                                                  op.getQueryKeyDim(),
-                                                  op.getValueDim(), input));
+        FloatType accType = op.getAccumulatorType();
+        ScheduleAttr many = chooseCPUSchedule(accType, op.getQueryKeyDim(),
+                                              op.getValueDim(), input);
+        op->setAttr("schedule", many);
+        auto online = dyn_cast<OnlineAttentionOp>(op.getOperation());
+        int64_t most = many.getTileM() / 2;
+        ScheduleAttr few;
+        if (online && ShapedType::isDynamic(queries))
+          few = chooseFewQueriesSchedule(accType, most, input);
+        if (few) {
+          AttentionLikeOpInterface ofFew =
+              splitFewQueries(rewriter, online, most);
+          ofFew->setAttr("schedule", few);
+          explain(op, input, "with more than " + Twine(most) + " queries: ");
+          explain(ofFew, input, "with up to " + Twine(most) + " queries: ");
+          continue;
+        }
       }
-      explain(op, input, isGiven);
-    });
+      explain(op, input, isGiven ? "which is given: " : "");
+    }
   }
 };
 } // namespace

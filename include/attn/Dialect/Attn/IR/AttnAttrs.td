@@ -25,7 +25,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule", [
     * `unroll_n`: rows (keys, or value columns) held by the inner kernel.
 
     With fewer queries than `lanes`, as in decoding, vectors lie along keys and columns.
-    Then `tile_n` is a multiple of `lanes`, a power of two; `unroll_m` is the number of queries that the inner kernel computes together, a divisor of `tile_m`, and `unroll_n` that of vectors of value columns.
+    Then `tile_n` is a multiple of `lanes`, a power of two; `unroll_m` is the number of queries that the inner kernel computes together, a divisor of `tile_m`; those that are left are computed one by one; and `unroll_n` that of vectors of value columns.
 
     Example:
 

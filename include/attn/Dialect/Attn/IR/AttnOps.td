@@ -259,6 +259,8 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     ::mlir::Value getAccInit() { return getOuts()[0]; }
     ::mlir::Value getMaxInit() { return getOuts()[1]; }
     ::mlir::Value getSumInit() { return getOuts()[2]; }
+    /// The finalize that alone reads the state, next to it, or null.
+    ::mlir::attn::FinalizeOp getOwnFinalize();
   }];
 }
 
@@ -302,6 +304,8 @@ def Attn_FinalizeOp : Attn_Op<"finalize", [
     ::mlir::Value getLseInit() {
       return getOuts().size() > 1 ? getOuts()[1] : ::mlir::Value();
     }
+    /// The online attention whose state nobody else reads, next to it, or null.
+    ::mlir::attn::OnlineAttentionOp getOwnProducer();
     /// The layout of `acc` and `o`.
     ::mlir::attn::Layout getAccLayout() {
       return getLayoutAttr()

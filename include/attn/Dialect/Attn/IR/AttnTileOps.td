@@ -441,6 +441,31 @@ def Attn_NegateQueriesOp : Attn_Op<"negate_queries", [Pure,
 }
 
 //===----------------------------------------------------------------------===//
+// Work tiles
+//===----------------------------------------------------------------------===//
+
+def Attn_TileQueriesOp : Attn_Op<"tile_queries", [MemoryEffects<[MemWrite]>]> {
+  let summary = "how many queries of a worker's tile there are";
+  let description = [{
+    Columns of tiles from `count` on are for queries behind the last one: nothing reads them, and they need not be computed.
+    `attn-tile` puts it in front of a worker of few queries (`#attn.schedule` with `tile_m` below `lanes`) that may have fewer than `tile_m`,
+    for `convert-attn-to-cpu`, whose loops go over one query after the other. Without it there are `tile_m`.
+
+    Operands:
+
+    * `count`: index, at least 1 and at most `tile_m`.
+
+    Example:
+
+    ```mlir
+    attn.tile_queries %count
+    ```
+  }];
+  let arguments = (ins Index:$count);
+  let assemblyFormat = "$count attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
 // The ends of an online softmax
 //===----------------------------------------------------------------------===//
 

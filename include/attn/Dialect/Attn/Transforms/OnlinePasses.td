@@ -321,8 +321,39 @@ def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
     registers allow, and the tiles that one step touches fit in the cache. Where the mask reads captures at
     quotients of positions by constants, which tell blocks apart, a tile divides a block if it can.
 
+    Few queries, as in decoding, have tiles of their own (see `#attn.schedule`). Where only a call tells how many there are, an online attention and
+    the `attn.finalize` that alone reads it stand in the program twice, which takes the form of few up to half as many queries as a tile of many has.
+
     Precondition: static head dimensions. Postcondition: each attention has a schedule.
+
+    Before:
+
+    ```mlir
+    %s:3 = attn.online_attention scale 1.0
+        ins(%q, %k, %k : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+        outs(%acc, %max, %sum : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+    %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+        outs(%o : tensor<1x1x?x64xf32>)
+    ```
+
+    After:
+
+    ```mlir
+    %n = tensor.dim %q, %c2 : tensor<1x1x?x64xf32>
+    %many = arith.cmpi ugt, %n, %c48 : index
+    %r = scf.if %many -> (tensor<1x1x?x64xf32>) {
+      %s:3 = attn.online_attention schedule<tile_m = 96, tile_n = 64, lanes = 16, unroll_m = 3, unroll_n = 8> ...
+      %x = attn.finalize ins(%s#0, %s#1, %s#2 : ...) outs(%o : tensor<1x1x?x64xf32>)
+      scf.yield %x : tensor<1x1x?x64xf32>
+    } else {
+      %s:3 = attn.online_attention schedule<tile_m = 8, tile_n = 128, lanes = 16, unroll_m = 4, unroll_n = 4> ...
+      %x = attn.finalize ins(%s#0, %s#1, %s#2 : ...) outs(%o : tensor<1x1x?x64xf32>)
+      scf.yield %x : tensor<1x1x?x64xf32>
+    }
+    ```
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", /*default=*/"256",
            "width of a vector register in bits">,

@@ -102,6 +102,10 @@ mlir::attn::emitGrid(RewriterBase &rewriter, Location loc, Value ofRows,
         AffineMap::get(0, 2, {s1 - s0, rewriter.getAffineConstantExpr(tileM)},
                        rewriter.getContext()),
         {row, numRows});
+  auto tiles = dyn_cast<ScheduleAttr>(schedule);
+  if (auto count = dyn_cast<Value>(extent);
+      count && tiles && tiles.hasFewQueries())
+    TileQueriesOp::create(rewriter, loc, count);
   TileRows rows;
   rows.batch = ids[0];
   rows.head = ids[1];
@@ -160,18 +164,6 @@ static TileState emitInitialState(OpBuilder &builder, OnlineAttentionOp op,
   return {readColumns(builder, loc, inits[0], layout, rows, numQueries),
           readRows(builder, loc, inits[1], layout, rows, numQueries),
           readRows(builder, loc, inits[2], layout, rows, numQueries)};
-}
-
-/// The online attention whose state only `op` uses, or null.
-static OnlineAttentionOp getOwnProducer(FinalizeOp op) {
-  auto online = op.getAcc().getDefiningOp<OnlineAttentionOp>();
-  if (!online || online->getBlock() != op->getBlock())
-    return nullptr;
-  Value state[] = {op.getAcc(), op.getMax(), op.getSum()};
-  for (auto [result, operand] : llvm::zip_equal(online->getResults(), state))
-    if (result != operand || !result.hasOneUse())
-      return nullptr;
-  return online;
 }
 
 /// Names the captures of `op` in reports: by the argument that they are, or by
@@ -246,7 +238,7 @@ static void forgetReads(RewriterBase &rewriter, OnlineAttentionOp op) {
 static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
                                   BoundsCheckSites *sites) {
   Location loc = op.getLoc();
-  OnlineAttentionOp online = getOwnProducer(op);
+  OnlineAttentionOp online = op.getOwnProducer();
   if (online && failed(requireSchedule(online)))
     return failure();
   // A finalize on its own is elementwise: any tile serves.
