@@ -304,8 +304,8 @@ ATTN_C_API attnStatus attnKernelRun(const attnKernel *kernel,
  *  it is ATTN_INVALID_ARGUMENT.
  *
  *  The inputs of such runs have the same extents, and those that were read hold
- *  what they held: otherwise results are undefined. Extents and scalars are
- *  compared, and with ATTN_CHECK_PREPARED=1 in the environment when it was
+ *  what they held: otherwise results are undefined. Extents are compared, and
+ *  scalars on a GPU; with ATTN_CHECK_PREPARED=1 in the environment when it was
  *  prepared, all that was read: ATTN_INVALID_ARGUMENT. The comparison of
  *  tensors waits for the stream.
  *

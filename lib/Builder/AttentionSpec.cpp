@@ -247,6 +247,19 @@ AttentionSpec::Builder::buildOp(mlir::ValueRange arguments) {
 }
 
 llvm::Error AttentionSpec::Builder::buildFunction(mlir::ModuleOp module) {
+  if (spec.name.empty())
+    return makeCompileError("expects a specification to have a name");
+  // Enumerators that are none are numbers of a caller.
+  auto isCode = [](DType dtype) {
+    return isDTypeCode(static_cast<int32_t>(dtype));
+  };
+  for (const CaptureInfo &capture : spec.captures)
+    if (!isCode(capture.info.dtype))
+      return makeCompileError("expects capture '" + capture.info.name +
+                              "' to have an element type");
+  if (!isCode(spec.dtype))
+    return makeCompileError("expects '" + spec.name +
+                            "' to have an element type");
   if (!isFloat(spec.dtype))
     return makeCompileError("expects '" + spec.name +
                             "' to have element type f64, f32, f16 or bf16, but "

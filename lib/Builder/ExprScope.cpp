@@ -57,6 +57,12 @@ Expr ExprScope::wrap(Value value) {
   return add(value);
 }
 
+bool ExprScope::isFloat(const Expr &x) {
+  if (x.kind != Expr::Kind::Value)
+    return x.kind == Expr::Kind::Float;
+  return x.scope->getType(x) == Type::Float;
+}
+
 ExprScope::Type ExprScope::getType(const Expr &expr) const {
   switch (expr.kind) {
   case Expr::Kind::Float:
@@ -105,7 +111,9 @@ bool ExprScope::checkOperands(llvm::StringRef name,
   for (const Expr &operand : operands) {
     if (operand.kind == Expr::Kind::Invalid) {
       // Mostly something that was reported before.
-      fail("expects valid operands of '" + name + "'");
+      fail("expects operands of '" + name +
+           "' with a value, which what is made of literals alone has not, nor "
+           "the element of a capture of another specification");
       return false;
     }
     if (operand.kind == Expr::Kind::Value && operand.scope.get() != this) {
@@ -213,7 +221,8 @@ Expr ExprScope::toFloat(const Expr &x) {
 }
 
 Value ExprScope::unwrapResult(const Expr &expr, Type type) {
-  if (!checkOperands("return", expr))
+  // What failed may be a value that nobody uses.
+  if (!error.empty() || !checkOperands("return", expr))
     return {};
   Type got = getType(expr);
   bool isLiteral = expr.kind != Expr::Kind::Value;

@@ -52,6 +52,7 @@ public:
 
   /// Keeps an error of the function that an expression belongs to.
   static Expr fail(const Expr &where, const llvm::Twine &message);
+  static bool isFloat(const Expr &x);
 
   /// An expression with no use but to make others invalid.
   static Expr makeInvalid() { return Expr(Expr::Kind::Invalid); }

@@ -69,7 +69,12 @@ Mask masks::sameDocument(const Capture &ids) { return sameDocument(ids, ids); }
 
 Mask masks::sameDocument(const Capture &queryIds, const Capture &keyIds) {
   return [=](const MaskArgs &at) {
-    return getAtToken(queryIds, at, at.i) == getAtToken(keyIds, at, at.j);
+    Expr query = getAtToken(queryIds, at, at.i),
+         key = getAtToken(keyIds, at, at.j);
+    if (ExprScope::isFloat(query) || ExprScope::isFloat(key))
+      return ExprScope::fail(at.i, "expects documents to be integers, but got "
+                                   "floats");
+    return query == key;
   };
 }
 

@@ -1,5 +1,6 @@
 //===- Tune.cpp - Tuning in the C interface -------------------------------===//
 
+#include "../Runtime/Kernels/Views.h"
 #include "CAPI.h"
 #include "attn-c/Attn.h"
 #include "attn/Tune/Tuner.h"
@@ -100,6 +101,18 @@ attnStatus attnTune(const char *program, size_t size,
     return failNull(error, "the command of a worker");
   std::vector<Tensor> tensors;
   for (const TensorView &view : views.get()) {
+    auto mustHave = [&](const char *what) {
+      return fail(
+          error, ATTN_INVALID_ARGUMENT,
+          llvm::formatv("expects input {0} to have {1}", tensors.size(), what)
+              .str());
+    };
+    bool isEmpty =
+        llvm::is_contained(llvm::ArrayRef(view.shape, size_t(view.rank)), 0);
+    if (!view.data && !isEmpty)
+      return mustHave("data, but got a null pointer");
+    if (!getSpan(view))
+      return mustHave("strides that stay in the address space");
     llvm::Expected<Tensor> tensor = copyDense(view);
     if (!tensor)
       return fail(error, tensor.takeError(), ATTN_OUT_OF_MEMORY);

@@ -80,7 +80,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     auto table =
         mlir::attn::ScheduleTable::load(options.schedules, module.getContext());
     if (!table)
-      return makeCompileError("error: " + llvm::toString(table.takeError()));
+      return makeOptionError("error: " + llvm::toString(table.takeError()));
     schedules = std::move(*table);
   }
   // What all launches share, once.

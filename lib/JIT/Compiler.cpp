@@ -72,7 +72,7 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
   } else {
     llvm::Expected<CPUTarget> found = getCPUTarget(options.target);
     if (!found)
-      return makeCompileError("error: " + llvm::toString(found.takeError()));
+      return makeOptionError("error: " + llvm::toString(found.takeError()));
     target = std::move(*found);
     report.target = target.name + ": " + target.cpu + ", vectors of " +
                     std::to_string(target.vectorBits) + " bits";
@@ -81,13 +81,13 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
     metadata.features = target.required;
   }
   if (options.optLevel > 3)
-    return makeCompileError("error: expects an optimisation level from 0 to 3, "
-                            "but got " +
-                            llvm::Twine(options.optLevel));
+    return makeOptionError("error: expects an optimisation level from 0 to 3, "
+                           "but got " +
+                           llvm::Twine(options.optLevel));
   if (!mlir::attn::parseSparsityForm(options.sparsity))
-    return makeCompileError("error: expects a form of a sparsity to be auto, "
-                            "dense, blocks, lists or gathered, but got '" +
-                            options.sparsity + "'");
+    return makeOptionError("error: expects a form of a sparsity to be auto, "
+                           "dense, blocks, lists or gathered, but got '" +
+                           options.sparsity + "'");
   entryPoint = EntryPoint();
   if (failed(prepareProgram(module, options, metadata, entryPoint)))
     return diagnostics.takeError("the program has no entry");
@@ -166,13 +166,17 @@ void Compilation::readSites(mlir::ModuleOp module) {
 static llvm::Error explain(llvm::Error error,
                            DiagnosticCollector &diagnostics) {
   std::string text;
-  bool isForOtherTarget = false;
+  bool isForOtherTarget = false, isOfOption = false;
   llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
     text += info.message();
-    isForOtherTarget |= info.convertToErrorCode() == std::errc::not_supported;
+    std::error_code code = info.convertToErrorCode();
+    isForOtherTarget |= code == std::errc::not_supported;
+    isOfOption |= code == std::errc::invalid_argument;
   });
-  return text.empty() ? diagnostics.takeError("translation to LLVM failed")
-                      : makeCompileError(text, isForOtherTarget);
+  if (text.empty())
+    return diagnostics.takeError("translation to LLVM failed");
+  return isOfOption ? makeOptionError(text)
+                    : makeCompileError(text, isForOtherTarget);
 }
 
 llvm::Expected<KernelPackage>
@@ -218,7 +222,7 @@ Compilation::printAfter(mlir::ModuleOp module,
       if (message.find(" " + name + ",") == std::string::npos)
         message += " " + name + ",";
     message.pop_back();
-    return makeCompileError(message);
+    return makeOptionError(message);
   }
   RemarkCollector remarks(module->getContext(), report.remarks);
   PassTracker tracker(module->getContext(), options, count);

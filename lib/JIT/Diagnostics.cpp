@@ -71,6 +71,11 @@ llvm::Error attn::makeCompileError(const llvm::Twine &text,
       text);
 }
 
+llvm::Error attn::makeOptionError(const llvm::Twine &text) {
+  return llvm::createStringError(
+      std::make_error_code(std::errc::invalid_argument), text);
+}
+
 //===----------------------------------------------------------------------===//
 // Remarks
 //===----------------------------------------------------------------------===//

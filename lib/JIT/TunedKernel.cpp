@@ -127,7 +127,8 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   if (source == tune::Source::Exact)
     choice.measured = entry->seconds;
   choice.entry = entry;
-  choice.threads = entry->threads;
+  // Others are those of a damaged entry.
+  choice.threads = std::max<int64_t>(entry->threads, 0);
   if (entry->schedule.empty()) {
     choice.reason += "; the compiler's choice is best";
     return;

@@ -43,8 +43,9 @@ WorkerProcess::start(llvm::ArrayRef<std::string> command) {
   worker.toChild = worker.fromChild = ends[0];
   if (code != 0)
     return llvm::createStringError(
+        std::make_error_code(std::errc::invalid_argument),
         "cannot start '" + command[0] +
-        "' as a worker: " + llvm::sys::StrError(code));
+            "' as a worker: " + llvm::sys::StrError(code));
   worker.process = process;
   return std::move(worker);
 }
@@ -119,6 +120,10 @@ llvm::Expected<std::string> WorkerProcess::ask(const std::string &command,
   llvm::StringRef text = answer;
   if (text.consume_front("ok"))
     return text.ltrim().str();
-  text.consume_front("error ");
-  return llvm::createStringError(text);
+  if (text.consume_front("error "))
+    return llvm::createStringError(text);
+  return llvm::createStringError(
+      std::make_error_code(std::errc::invalid_argument),
+      "expects the command of a worker to run attnTuneWorker, but it wrote '" +
+          text + "'");
 }

@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 
 def _inputs(infos, shapes, where):
     """Tensors of these shapes, as dense bytes."""
-    import numpy
+    try:
+        import numpy
+    except ImportError as error:
+        raise Error("tuning a list draws its inputs with NumPy: install it") from error
 
     if len(shapes) != len(infos):
         raise ValueError(

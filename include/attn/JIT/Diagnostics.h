@@ -46,6 +46,9 @@ private:
 /// target, the code is std::errc::not_supported.
 llvm::Error makeCompileError(const llvm::Twine &text,
                              bool isForOtherTarget = false);
+/// An error of an option of the compilation, whatever the program is: of code
+/// std::errc::invalid_argument.
+llvm::Error makeOptionError(const llvm::Twine &text);
 
 } // namespace attn
 

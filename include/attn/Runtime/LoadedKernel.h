@@ -153,8 +153,9 @@ public:
   /// Whoever calls with it says that these inputs hold what they held: other
   /// contents are results of no program. With ATTN_CHECK_PREPARED=1 in the
   /// environment when it was prepared, calls compare a hash of the contents;
-  /// they wait for the stream then, which may not be captured. Scalars and
-  /// extents are always compared. What differs is std::errc::invalid_argument.
+  /// they wait for the stream then, which may not be captured. Extents are
+  /// always compared, and scalars where it is not empty. What differs is
+  /// std::errc::invalid_argument.
   ///
   /// On a GPU this is work of the stream, and calls on other streams wait for
   /// it. Of a kernel that computes nothing ahead it is empty.

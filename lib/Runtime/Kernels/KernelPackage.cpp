@@ -132,7 +132,10 @@ llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
     return isCut();
   llvm::Expected<json::Value> value = parseJSON(rest.take_front(textSize));
   if (!value)
-    return value.takeError();
+    return llvm::createStringError(
+        "expects a kernel package as it was written, but its metadata is "
+        "damaged: " +
+        llvm::toString(value.takeError()));
   // Another version is told as such, whatever follows in it.
   llvm::Expected<KernelMetadata> metadata = KernelMetadata::fromJSON(*value);
   if (!metadata)

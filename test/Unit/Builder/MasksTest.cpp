@@ -399,6 +399,15 @@ TEST_F(Masks, Errors) {
   EXPECT_EQ(getError(neighborhood2D(4, 0, 1, 1)),
             "the mask of 'attention' expects the width of an image to be at "
             "least 1, but got 0");
+  // Nothing depends on it.
+  EXPECT_EQ(getError(neighborhood2D(0, 4, 1, 1)),
+            "the mask of 'attention' expects the height of an image to be at "
+            "least 1, but got 0");
+  EXPECT_EQ(
+      getError([](const MaskArgs &at) { return at.j < Expr(1) + Expr(2); }),
+      "the mask of 'attention' expects operands of '<' with a value, "
+      "which what is made of literals alone has not, nor the element of "
+      "a capture of another specification");
   EXPECT_EQ(getError([](const MaskArgs &at) { return at.j; }),
             "the mask of 'attention' expects a result that is bool, but got "
             "int");
@@ -413,6 +422,26 @@ TEST_F(Masks, CapturesOfOtherRanks) {
   EXPECT_EQ(getError(globalTokens(floats)),
             "the mask of 'attention' expects operands of '||' of another type "
             "than float");
+  EXPECT_EQ(getError(sameDocument(floats)),
+            "the mask of 'attention' expects documents to be integers, but got "
+            "floats");
+}
+
+TEST_F(Masks, SpecificationsThatAreNone) {
+  auto getError = [](const AttentionSpec &spec) {
+    llvm::Expected<Kernel> kernel = spec.compile();
+    return kernel ? "" : llvm::toString(kernel.takeError());
+  };
+  AttentionSpec nameless;
+  nameless.name = "";
+  EXPECT_EQ(getError(nameless), "expects a specification to have a name");
+  AttentionSpec typeless;
+  typeless.dtype = DType(99);
+  EXPECT_EQ(getError(typeless), "expects 'attention' to have an element type");
+  AttentionSpec captures;
+  captures.capture("bias", DType(-1), {4});
+  EXPECT_EQ(getError(captures),
+            "expects capture 'bias' to have an element type");
 }
 
 TEST_F(Masks, CaptureOfAnotherSpecification) {

@@ -256,13 +256,33 @@ TEST(Options, Schedules) {
   options.schedules = "/nonexistent/schedules.json";
   attnKernel *kernel = nullptr;
   expectFailure(
-      ATTN_COMPILE_ERROR,
+      ATTN_INVALID_ARGUMENT,
       "cannot read the schedules of '/nonexistent/schedules.json': No such",
       attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
   // They mean nothing on a CPU.
   options.device = ATTN_DEVICE_CPU;
   expectSuccess(attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
   Owner<attnKernel> owner(kernel);
+}
+
+TEST(Options, Names) {
+  attnCompileOptions options = {};
+  options.struct_size = sizeof(options);
+  auto expect = [&](const char *text) {
+    attnKernel *kernel = nullptr;
+    expectFailure(ATTN_INVALID_ARGUMENT, text, attnKernelCompile, kMean,
+                  sizeof(kMean) - 1, &options, &kernel);
+  };
+  options.target = "z80";
+  expect("expects the target to be host, baseline");
+  options.target = nullptr;
+  options.sparsity = "x";
+  expect("expects a form of a sparsity to be auto");
+  options.sparsity = nullptr;
+  attnString *text = nullptr;
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a pass of the pipeline",
+                attnPrintAfter, kMean, sizeof(kMean) - 1, &options, "nope",
+                &text);
 }
 
 TEST(Device, NeedsNoGPUToCompile) {
@@ -438,6 +458,18 @@ TEST(Tune, SaysWhatIsWrong) {
   options.seconds = 1;
   expect(ATTN_INVALID_ARGUMENT, "expects 3 inputs of the types and ranks of "
                                 "the program's to tune, but got 0");
+  // What is read of inputs is asked before.
+  int64_t shape[] = {1, 1, 2, 8}, strides[] = {1, 1, int64_t(1) << 61, 1};
+  std::vector<float> values(16);
+  attnTensor input = {sizeof(input), nullptr, ATTN_F32, 4, shape, nullptr};
+  auto expectOfInput = [&](const char *text) {
+    expectFailure(ATTN_INVALID_ARGUMENT, text, attnTune, kMean,
+                  sizeof(kMean) - 1, nullptr, &input, 1, &options, &report);
+  };
+  expectOfInput("expects input 0 to have data, but got a null pointer");
+  input.data = values.data();
+  input.strides = strides;
+  expectOfInput("expects input 0 to have strides that stay in the address");
   options.num_worker = 0;
   expect(ATTN_INVALID_ARGUMENT, "expects the command of a worker");
   options.struct_size = 1;

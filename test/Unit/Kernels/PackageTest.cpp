@@ -145,7 +145,8 @@ TEST(PackageTest, errors) {
       "attnkern" + std::string(16, '\0') + std::string(size_t(1) << 22, '[');
   llvm::support::endian::write64le(&deep[8], size_t(1) << 22);
   EXPECT_EQ(getText(KernelPackage::fromBytes(deep)),
-            "expects JSON of at most 64 levels");
+            "expects a kernel package as it was written, but its metadata is "
+            "damaged: expects JSON of at most 64 levels");
 }
 
 /// Whichever bit is another one, a package is not read.
