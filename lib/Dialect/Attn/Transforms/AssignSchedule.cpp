@@ -37,7 +37,7 @@ static ScheduleAttr chooseFewQueriesSchedule(FloatType accType, int64_t queries,
   int64_t lanes = input.vectorBits / accType.getWidth();
   if (lanes < 2 || !llvm::isPowerOf2_64(lanes))
     return {};
-  // From half a vector of queries on, they serve better as lanes.
+  // More queries in a tile read keys less often, which gains little from here.
   int64_t tileM = std::min(queries, lanes / 2);
   int64_t tileN = getPartOfBlock(std::max<int64_t>(128, lanes), lanes,
                                  input.blocks.columns);
