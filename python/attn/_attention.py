@@ -60,12 +60,23 @@ def variant_of(q, k, v, *, layout="bhsd", scale=None, lse=False):
     """The Variant of tensors: static heads and head dimensions, free lengths."""
     q_shape, k_shape, v_shape = _shape(q, "q"), _shape(k, "k"), _shape(v, "v")
     head = layout.find("h")
+    heads, kv_heads = q_shape[head], k_shape[head]
+    if kv_heads == 0 or heads % kv_heads:
+        raise InvalidArgument(
+            "expects the heads of q to be a multiple of those of k and v, but got"
+            f" {heads} and {kv_heads}"
+        )
+    if q_shape[3] == 0 or v_shape[3] == 0:
+        raise InvalidArgument(
+            "expects head dimensions of 1 or more, but got"
+            f" {q_shape[3]} and {v_shape[3]}"
+        )
     return Variant(
         dtype=_tensors.element_type(q, "q"),
         dim=q_shape[3],
         dim_v=None if v_shape[3] == q_shape[3] else v_shape[3],
-        heads=q_shape[head],
-        kv_heads=k_shape[head],
+        heads=heads,
+        kv_heads=kv_heads,
         layout=layout,
         scale=scale,
         lse=lse,

@@ -33,6 +33,11 @@ class LibraryNotFound(Error, ImportError):
     """The shared library is not there, or is none for this package."""
 
 
+# Under the name that users have for them.
+for _kind in (Error, *Error.__subclasses__()):
+    _kind.__module__ = "attn"
+
+
 # The codes of attnStatus in attn-c/Attn.h.
 _BY_STATUS = {
     1: InvalidArgument,

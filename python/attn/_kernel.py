@@ -43,7 +43,9 @@ def _check_threads(threads):
             f"expects threads to be an int, but got {type(threads).__name__}"
         )
     if not 0 <= threads < 2**31:
-        raise InvalidArgument(f"expects 0 or more threads, but got {threads}")
+        raise InvalidArgument(
+            f"expects threads from 0 to {2**31 - 1}, but got {threads}"
+        )
 
 
 class BoundCall:

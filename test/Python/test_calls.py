@@ -268,6 +268,8 @@ class Errors(unittest.TestCase):
         for threads in (-1, 2**31, 1.5, True, None):
             with self.assertRaisesRegex(attn.InvalidArgument, "threads"):
                 self.kernel(self.q, self.q, self.q, threads=threads)
+        with self.assertRaisesRegex(attn.InvalidArgument, "from 0 to 2147483647"):
+            self.kernel(self.q, self.q, self.q, threads=2**40)
         with self.assertRaisesRegex(attn.InvalidArgument, "stream .*str"):
             self.kernel(self.q, self.q, self.q, stream="fast")
         with self.assertRaisesRegex(attn.Unsupported, "no stream"):

@@ -120,6 +120,26 @@ class Values(Case):
         found = flex_attention(*tensors, score)
         self.close(found, reference(*tensors, score)[0], 1e-4)
 
+    def test_activations(self):
+        def score(s, b, h, i, j):
+            s = s + nn.hard_tanh(s) + nn.hard_swish(s) / 2 + nn.soft_sign(s)
+            s += nn.selu(s) + nn.celu(s, 1.5) + nn.squareplus(s, 2.0)
+            return s + jnp.sinc(s) + lax.div(j - i, 3) + lax.div(s, 2.0)
+
+        self.check(lambda: (score, None), qkv(1, 2, 9, 8))
+
+    def test_words_of_8_bits(self):
+        q, k, v = qkv(1, 2, 9, 8)
+        words = jnp.arange(247, 256, dtype="uint8")
+        expected = flex_attention(q, k, v, lambda s, b, h, i, j: s + (247 + j) / 99)
+        for table in words, numpy.asarray(words):
+            score = lambda s, b, h, i, j: s + table[j] / 99
+            self.close(flex_attention(q, k, v, score), expected, 1e-6)
+        call = lambda q, words: flex_attention(
+            *(q, k, v, lambda s, b, h, i, j: s + words[j] / 99)
+        )
+        self.close(jax.jit(call)(q, words), expected, 1e-6)
+
     def test_what_functions_read(self):
         """Tables in containers and objects, of NumPy too, numbers, and arrays without
         dimensions, which JAX traces."""

@@ -116,6 +116,8 @@ class Errors(Case):
         fails("opt_level to be of int, but got 'x'", q, k, v, options={"opt_level": "x"})
         fails("options to be a dictionary, but got int", q, k, v, options=3)
         fails("scale to be a finite number", q, k, v, scale=float("inf"))
+        fails("scale to be a finite number in f32", q, k, v, scale=1e300)
+        fails("head dimensions of 1 or more", q[..., :0], k[..., :0], v)
         with self.assertRaisesRegex(attn.InvalidArgument, "multiply query"):
             jax.jit(lambda q, x: flex_attention(q, k, v, scale=x))(q, 0.5)
 
@@ -148,6 +150,16 @@ class Errors(Case):
         self.fails(attn.TraceError, "dtype key", lambda s, b, h, i, j: s + keys[i])
         self.fails(attn.TraceError, "jax.numpy.cumsum has no", lambda s, *_: jnp.cumsum(s))
         self.fails(attn.TraceError, "jax.lax.erf_inv has no", lambda s, *_: jax.lax.erf_inv(s))
+        self.fails(
+            attn.TraceError,
+            "jax.nn.sparse_sigmoid has no lowering; there are hard_sigmoid, ",
+            lambda s, *_: jax.nn.sparse_sigmoid(s),
+        )
+        self.fails(
+            attn.TraceError,
+            "jax.lax.stop_gradient has no lowering: call it in front",
+            lambda s, *_: s + jax.lax.stop_gradient(s),
+        )
         self.fails(
             attn.TraceError,
             "jax.random.uniform has no lowering: a program has no random",

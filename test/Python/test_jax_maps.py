@@ -93,6 +93,28 @@ class Maps(Case):
         put = jax.device_put((q, k, v), jax.sharding.NamedSharding(mesh, over))
         self.same(jax.jit(call)(*put, slopes), call(q, k, v, slopes))
 
+    def test_explicit_sharding(self):
+        """Where it is a part of types, gradients have that of what they are of."""
+        spec = jax.sharding.PartitionSpec
+        mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+        tensors, slopes = qkv(2, 2, 9, 8), jnp.array([0.1, 0.2], "float32")
+
+        def call(q, k, v, slopes):
+            return flex_attention(q, k, v, lambda s, b, h, i, j: s + slopes[h] * j)
+
+        gradient = jax.jit(jax.grad(squares(call), (0, 1, 2, 3)))
+        expected = gradient(*tensors, slopes)
+        with jax.set_mesh(mesh):
+            specs = spec("x"), spec(None, "x"), spec(), spec("x")
+            put = [
+                jax.device_put(x, jax.sharding.NamedSharding(mesh, s))
+                for x, s in zip((*tensors, slopes), specs)
+            ]
+            found = gradient(*put)
+        for x, of in zip(found, put):
+            self.assertEqual(jax.typeof(x), jax.typeof(of))
+        self.close(found, expected, 1e-6)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -358,6 +358,19 @@ class Others(unittest.TestCase):
             ):
                 trace.Variant(**{keyword: value})
 
+    def test_shapes(self):
+        q = numpy.zeros((1, 4, 6, 8), "f4")
+        with self.assertRaisesRegex(attn.InvalidArgument, "multiple .* got 4 and 3"):
+            attn.attention(q, q[:, :3], q[:, :3])
+        with self.assertRaisesRegex(attn.InvalidArgument, "dimensions of 1 or more"):
+            attn.attention(q[..., :0], q[..., :0], q)
+
+    def test_names(self):
+        """Tracebacks show what users can catch."""
+        for kind in attn.Error, attn.InvalidArgument, attn.TraceError:
+            self.assertEqual(kind.__module__, "attn")
+            self.assertIs(getattr(attn, kind.__name__), kind)
+
     def test_scales(self):
         q = numpy.zeros((1, 2, 3, 4), "f4")
         for scale in float("nan"), -float("inf"), "a", "0.5", "runtime", 1j, [1.0]:
@@ -365,6 +378,8 @@ class Others(unittest.TestCase):
                 attn.InvalidArgument, "scale to be a finite number, .* but got"
             ):
                 attn.attention(q, q, q, scale=scale)
+        with self.assertRaisesRegex(attn.InvalidArgument, "finite number in f32"):
+            attn.attention(q, q, q, scale=1e300)
         for scale in float("inf"), "a":
             with self.assertRaisesRegex(attn.InvalidArgument, "scale to be a finite"):
                 trace.Variant(scale=scale)

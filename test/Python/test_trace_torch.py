@@ -42,6 +42,7 @@ class Functions(Case):
                 + F.leaky_relu(s, 0.2) + F.elu(s) + F.softplus(s) + F.hardtanh(s)
                 + F.relu6(s) + F.logsigmoid(s) + F.hardsigmoid(s) + F.hardswish(s)
                 + F.mish(s) + F.softsign(s) + F.threshold(s, 0.1, 20.0)
+                + F.selu(s) + F.celu(s, 0.7) + torch.sinc(s)
             )
         )  # fmt: skip
 

@@ -159,10 +159,86 @@ class Models(models.Case):
         sound, tokens = torch.randn(2, 8, 40), torch.randint(2, 97, (2, 7))
         self.check_logits(model, sound, decoder_input_ids=tokens)
 
+    def test_static_cache_in_parts(self):
+        """Caches count in place: each mask is of when it was made."""
+        tokens = torch.randint(2, 97, (2, 21))
+        named = {"sliding_window": 6, "attn_logit_softcapping": 2.0}
+        for model in self.make("Llama"), self.make("Gemma2", **named):
+
+            def logits():
+                cache = transformers.StaticCache(config=model.config, max_cache_len=30)
+                with torch.no_grad():
+                    parts = [
+                        model(x, past_key_values=cache).logits
+                        for x in tokens.split((11, 8, 1, 1), 1)
+                    ]
+                return torch.cat(parts, 1)
+
+            wanted, got = self.each(model, logits)
+            torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+    def test_mask_of_offsets_that_move(self):
+        q = torch.randn(1, 2, 3, 4)
+        k = torch.randn(1, 2, 9, 4)
+
+        def call(q, offset):
+            mask = ours.mask(1, 3, 9, offset)
+            offset.add_(3)
+            return ours.attention(None, q, k, k, mask)[0]
+
+        allowed = torch.ones(3, 9, dtype=torch.bool).tril(4)
+        plain = torch.nn.functional.scaled_dot_product_attention
+        wanted = plain(q, k, k, allowed).transpose(1, 2)
+        for function in call, torch.compile(call, fullgraph=True, backend="aot_eager"):
+            offset = torch.tensor(4)
+            torch.testing.assert_close(function(q, offset), wanted)
+            self.assertEqual(offset.item(), 7)
+
+    def test_gpt2(self):
+        """It asks masks for their dimensions, and drops by default."""
+        config = transformers.GPT2Config(
+            vocab_size=97,
+            n_embd=32,
+            n_layer=2,
+            n_head=4,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=None,
+        )
+        model = transformers.GPT2LMHeadModel(config).eval()
+        self.check_decoder(model)
+        model.train()
+        tokens = torch.randint(2, 97, (2, 11))
+        model(tokens, labels=tokens).loss.backward()
+        for x in model.parameters():
+            self.assertTrue(x.grad.isfinite().all())
+
+    def test_dropout(self):
+        """As of sdpa, in a graph as well; a sink takes its part of it."""
+        q, k = torch.randn(2, 2, 4, 7, 8)
+        v = torch.eye(7).expand(2, 4, 7, 7)
+        allowed = torch.rand(2, 1, 7, 7) > 0.3
+        sinks = torch.randn(4)
+
+        def call(q, dropout, **named):
+            return ours.attention(None, q, k, v, allowed, dropout=dropout, **named)[0]
+
+        torch.manual_seed(3)
+        wanted = attn.torch.sdpa(q, k, v, allowed, dropout_p=0.4).transpose(1, 2)
+        torch.manual_seed(3)
+        torch.testing.assert_close(call(q, 0.4), wanted)
+        plain = call(q, 0.0, s_aux=sinks)
+        compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+        for function in call, compiled:
+            found = function(q.requires_grad_(), 0.4, s_aux=sinks)
+            torch.testing.assert_close(found, (found != 0) * plain / 0.6)
+            found.square().sum().backward()
+            self.assertTrue(q.grad.isfinite().all())
+
     def test_errors(self):
         q = torch.randn(1, 2, 3, 4)
-        with self.assertRaisesRegex(attn.Unsupported, "dropout of 0, but got 0.1"):
-            ours.attention(None, q, q, q, dropout=0.1)
+        with self.assertRaisesRegex(attn.InvalidArgument, "less than 1, but got 1.5"):
+            ours.attention(None, q, q, q, dropout=1.5)
         with self.assertRaisesRegex(attn.InvalidArgument, "a tensor, but got str"):
             ours.attention(None, q, q, q, "causal")
 

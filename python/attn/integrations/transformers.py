@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from ..torch import AuxRequest, BlockMask, Mask, flex_attention
-from ..torch._errors import InvalidArgument, Unsupported
+from ..torch._errors import InvalidArgument
+from ..torch._frontend import with_dropout
 
 NAME: str = "attn"
 
@@ -30,10 +31,20 @@ def register(name: str = NAME) -> None:
 
 class LayerMask(Mask, BlockMask):
     """A Mask that transformers takes for one of its own, which it hands from
-    step to step."""
+    step to step. Models ask it what they ask a tensor of 4 dimensions."""
+
+    ndim: int = 4
+
+    def dim(self) -> int:
+        return self.ndim
 
     def contiguous(self) -> LayerMask:
         return self
+
+
+def _as_it_is(offset: int | Tensor) -> int | Tensor:
+    """An offset as it is now: caches count in tensors of their own."""
+    return offset.clone() if isinstance(offset, Tensor) else offset
 
 
 def _causal(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
@@ -58,6 +69,7 @@ def mask(
     attention_mask       bool [batch, positions], False for padding; positions
                          behind its end are masked, too
     """
+    q_offset, kv_offset = _as_it_is(q_offset), _as_it_is(kv_offset)
     padding = attention_mask
     if padding is not None:
         missing = kv_offset + kv_length - padding.shape[-1]
@@ -105,6 +117,7 @@ def attention(
     """Attention as models of transformers call it.
 
     query           [batch, heads, length, dim]; key and value may have fewer heads
+    dropout         how likely a probability becomes 0, as of attn.torch.sdpa
     attention_mask  what `mask` makes, a BlockMask, a tensor of bool, or one of
                     floats to be added; None for all pairs
     softcap         scores become softcap * tanh(score / softcap)
@@ -113,8 +126,6 @@ def attention(
 
     Returns [batch, length, heads, dim], and None for weights.
     """
-    if dropout:
-        raise Unsupported(f"expects dropout of 0, but got {dropout}")
     added, block_mask = [], None
     lengths = query.shape[2], key.shape[2]
     if isinstance(attention_mask, (Mask, BlockMask)):
@@ -144,14 +155,21 @@ def attention(
             score = add(score, b, h, q_idx, kv_idx)
         return score
 
-    out, aux = flex_attention(
+    arguments = (
         *(query, key, value, score_mod if added or softcap is not None else None),
         *(block_mask, scaling, query.shape[1] != key.shape[1]),
-        kernel_options=kernel_options,
-        return_aux=AuxRequest(lse=s_aux is not None),
     )
+    if dropout:
+        out, lse = with_dropout(*arguments, kernel_options, dropout)
+    else:
+        out, aux = flex_attention(
+            *arguments,
+            kernel_options=kernel_options,
+            return_aux=AuxRequest(lse=s_aux is not None),
+        )
+        lse = aux.lse
     if s_aux is not None:
         # The sink takes its part of the sum of exponentials.
-        part = torch.sigmoid(aux.lse - s_aux.to(aux.lse.dtype)[:, None])
+        part = torch.sigmoid(lse - s_aux.to(lse.dtype)[:, None])
         out = (out * part[..., None]).to(query.dtype)
     return out.transpose(1, 2).contiguous(), None

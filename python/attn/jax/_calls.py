@@ -191,7 +191,7 @@ def _attention_backward(call, kept, cotangents):
         tensors = *values, out, lse, d_out, d_lse
         found = _once(_backward(call, wrt), tensors)
         for n, gradient in zip(wrt, found):
-            gradients[n] = gradient
+            gradients[n] = _placed_as(values[n], gradient)
     return (tuple(gradients),)
 
 
@@ -199,6 +199,14 @@ def _zero(x):
     if jnp.issubdtype(x.dtype, jnp.floating):
         return jnp.zeros_like(x)
     return numpy.zeros(x.shape, jax.dtypes.float0)
+
+
+def _placed_as(x, gradient):
+    """A gradient with the sharding that is part of the type of what it is of."""
+    wanted = jax.typeof(x).sharding
+    if jax.typeof(gradient).sharding.spec == wanted.spec:
+        return gradient
+    return jax.sharding.reshard(gradient, wanted)
 
 
 def _filled(cotangent, like):

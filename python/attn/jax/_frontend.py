@@ -115,6 +115,11 @@ def _check(query, key, value, layout):
             "expects shapes of query, key and value that fit together, but got"
             f" {query.shape}, {key.shape} and {value.shape}"
         )
+    if query.shape[3] == 0 or value.shape[3] == 0:
+        raise InvalidArgument(
+            "expects head dimensions of 1 or more, but got"
+            f" {query.shape[3]} and {value.shape[3]}"
+        )
     if key.shape[0] not in (1, query.shape[0]):
         raise InvalidArgument(
             f"expects a batch of key of {query.shape[0]} or 1, but got {key.shape[0]}"
@@ -169,12 +174,8 @@ def _concrete(program):
     captures = []
     for capture in program.captures:
         array = jnp.asarray(capture.tensor)
-        dtype = LONG_NAMES.get(str(array.dtype))
-        if dtype is None:
-            raise InvalidArgument(
-                f"expects captured arrays of {', '.join(LONG_NAMES)}, but got"
-                f" {array.dtype}"
-            )
+        # Of other types only those that the trace itself knows get here.
+        dtype = LONG_NAMES.get(str(array.dtype), capture.dtype)
         captures.append(Capture(array, dtype, array.shape, False))
     found = Program(program.score, program.mask, captures, program.scalars)
     found.relocate = lambda: _concrete(program.located())

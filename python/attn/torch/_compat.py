@@ -252,9 +252,3 @@ def example(symbol, kind):
     known."""
     hint = symbol.node.hint if symbol.node.has_hint() else None
     return kind(2 if hint is None else hint)
-
-
-def assume_constant_result(function):
-    """torch.compiler's, without an import of its compiler, which takes half a second."""
-    function._dynamo_marked_constant = True
-    return function

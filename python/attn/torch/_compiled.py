@@ -15,13 +15,27 @@ from . import _captures, _compat, _kernels, _options, _reference
 
 
 def dispatch(
-    query, key, value, score_mod, mask_mod, scale, kernel_options=None, shared=None
+    query,
+    key,
+    value,
+    score_mod,
+    mask_mod,
+    scale,
+    kernel_options=None,
+    shared=None,
+    dropout=None,
 ):
     """The output and the log-sum-exp, as the compiler sees it."""
     # They are read where the operator is replaced.
     options = {"ATTN": {} if kernel_options is None else kernel_options}
     if shared is not None:
         options["ATTN_MASK"] = shared.number
+    if dropout is not None:
+        dropout_p, seed, offset = dropout
+        # It is a constant of the program. A key is one of a graph as well, with a
+        # guard, where it was a symbol.
+        (dropout_p,) = {dropout_p: None}
+        options["ATTN_DROPOUT"] = dropout_p, seed, offset
     out, lse, _ = _compat.call_operator(
         *(query, key, value),
         _same if score_mod is None else score_mod,
@@ -62,43 +76,6 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
         [query, key, value, *arguments[:count]],
         *(ints, floats, text, _options.encode(compile_options)),
     )
-
-
-@_compat.assume_constant_result
-def _text(functions, mask, is_causal, dropout_p, variant):
-    """The program of `sdpa` with dropout, as text. `mask` has the dtype of a mask of
-    4 dimensions, and which of these are not for all; or is None."""
-    if mask is not None:
-        dtype, wide = mask
-        mask = torch.empty([1 + w for w in wide], dtype=dtype, device="meta")
-    program = trace(
-        *functions(mask, is_causal), namespace="torch", device=torch.device("cpu")
-    ).with_dropout(dropout_p, None, None)
-    return " ".join(program.to_mlir(Variant(**dict(variant), lse=True)).splitlines())
-
-
-@_compat.assume_constant_result
-def _no_options():
-    return _options.encode(_options.NONE)
-
-
-def with_dropout(functions, query, key, value, attn_mask, is_causal, scale, dropout):
-    """`sdpa` with dropout, as the compiler sees it. Its own operator knows none."""
-    dropout_p, *captures = dropout
-    # It is a constant of the program. A key is one of a graph as well, with a guard,
-    # where it was a symbol.
-    (dropout_p,) = {dropout_p: None}
-    mask = None
-    if attn_mask is not None:
-        attn_mask = attn_mask.contiguous()
-        captures.insert(0, attn_mask)
-        mask = attn_mask.dtype, tuple([extent > 1 for extent in attn_mask.shape])
-    variant = _kernels.variant_of(query, key, value, scale)
-    text = _text(functions, mask, is_causal, dropout_p, variant)
-    # Nothing is prepared of its mask.
-    return torch.ops.attn.forward(
-        [query, key, value, *captures], [0], [], text, _no_options()
-    )[0]
 
 
 class _Inputs:
@@ -169,10 +146,13 @@ def _replace(
     functions = score_mod, block_mask[-1]
     inputs = score_inputs, mask_inputs
     mask = kernel_options.get("ATTN_MASK", 0)
+    dropout = kernel_options.get("ATTN_DROPOUT")
     try:
-        return _by_kernel(query, key, value, functions, inputs, scale, without, mask)
+        return _by_kernel(
+            query, key, value, functions, inputs, scale, without, mask, dropout
+        )
     except _reference.REASONS as error:
-        if compile_options.fallback is None:
+        if compile_options.fallback is None or dropout is not None:
             raise
         _reference.warn(error)
 
@@ -186,7 +166,9 @@ def _replace(
     return out, lse, lse.new_empty(0)
 
 
-def _by_kernel(query, key, value, functions, inputs, scale, compile_options, mask):
+def _by_kernel(
+    query, key, value, functions, inputs, scale, compile_options, mask, dropout
+):
     """Those of `functions`, for scores and masks, read what is in `inputs`."""
     (score_mod, mask_mod), (score_inputs, mask_inputs) = functions, inputs
     numbers = []
@@ -203,6 +185,8 @@ def _by_kernel(query, key, value, functions, inputs, scale, compile_options, mas
         namespace="torch",
         device=query.device,
     )
+    if dropout is not None:
+        program = program.with_dropout(*dropout)
     _captures.check(program, query)
     out, lse = operator(
         program, query, key, value, scale, compile_options, numbers, mask

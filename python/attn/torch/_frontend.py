@@ -258,13 +258,17 @@ def dispatch(
     `compile_options` where these cannot be read yet; `shared` is what calls with
     the mask have prepared. `dropout` is (p, seed, offset), or None."""
     if torch.compiler.is_dynamo_compiling():
-        return _compiled.dispatch(*what, kernel_options, shared)
+        return _compiled.dispatch(*what, kernel_options, shared, dropout)
     if compile_options.fallback is None:
         return _run(what, wants_lse, compile_options, shared, dropout=dropout)
     without = compile_options._replace(fallback=None)
     try:
-        return _run(what, wants_lse, without, shared, gradients_at_once=True)
+        return _run(
+            what, wants_lse, without, shared, gradients_at_once=True, dropout=dropout
+        )
     except _reference.REASONS as error:
+        if dropout is not None:
+            raise
         _reference.warn(error)
         return _reference.attention(*what)
 
@@ -295,6 +299,23 @@ def _run(
     if gradients_at_once and torch.is_grad_enabled():
         found.prepare_gradient((query, key, value, *captured))
     return call(found, query, key, value, captured, wants_lse)
+
+
+def check_dropout(dropout_p):
+    if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p < 1:
+        raise InvalidArgument(
+            f"expects dropout_p to be at least 0 and less than 1, but got {dropout_p!r}"
+        )
+
+
+def draw(dropout_p, device):
+    """The dropout of a call: the probability, a seed, and an offset of 0. None where
+    nothing is dropped."""
+    if not dropout_p:
+        return None
+    most = (1 << 63) - 1
+    seed = torch.randint(-most, most, (), dtype=torch.int64, device=device)
+    return dropout_p, seed, torch.zeros_like(seed)
 
 
 def max_scores(
@@ -342,6 +363,31 @@ def _warn_of_lse():
             FutureWarning,
             stacklevel=3,
         )
+
+
+def with_dropout(
+    query,
+    key,
+    value,
+    score_mod,
+    block_mask,
+    scale,
+    enable_gqa,
+    kernel_options,
+    dropout_p,
+):
+    """flex_attention, of plain tensors, whose probabilities are dropped as those of
+    `sdpa` are. Returns the output, and the log-sum-exp, in which nothing is."""
+    check_dropout(dropout_p)
+    mask_mod = _check(query, key, value, block_mask, enable_gqa, False)
+    compile_options = _options.NONE
+    if not torch.compiler.is_dynamo_compiling():
+        compile_options = _options.read(kernel_options, may_fall_back=True)
+        query, key, value = cast(query, key, value)
+    what = query, key, value, score_mod, mask_mod, scale
+    shared = getattr(block_mask, "shared", None)
+    dropout = draw(dropout_p, query.device)
+    return dispatch(what, True, compile_options, kernel_options, shared, dropout)
 
 
 def flex_attention(

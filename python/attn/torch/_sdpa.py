@@ -5,7 +5,7 @@ import numbers
 import torch
 from torch import overrides
 
-from . import _compat, _compiled, _frontend, _options
+from . import _compat, _frontend, _options
 from ._compat import AuxOutput, AuxRequest
 from ._errors import InvalidArgument, OptionConflict
 
@@ -90,13 +90,6 @@ def _check_mask(attn_mask, query, key):
         )
 
 
-def _draw(dropout_p, device):
-    """The probability, a seed, and an offset of 0."""
-    most = (1 << 63) - 1
-    seed = torch.randint(-most, most, (), dtype=torch.int64, device=device)
-    return dropout_p, seed, torch.zeros_like(seed)
-
-
 def sdpa(
     query,
     key,
@@ -131,10 +124,7 @@ def sdpa(
             (query, key, value, attn_mask),
             *(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
         )
-    if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p < 1:
-        raise InvalidArgument(
-            f"expects dropout_p to be at least 0 and less than 1, but got {dropout_p!r}"
-        )
+    _frontend.check_dropout(dropout_p)
     if attn_mask is not None and is_causal:
         raise OptionConflict("expects attn_mask or is_causal, but got both")
     tensors = query, key, value
@@ -173,12 +163,8 @@ def sdpa(
     _frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
     score_mod, mask_mod = functions(attn_mask, is_causal)
     what = query, key, value, score_mod, mask_mod, scale
-    dropout = _draw(dropout_p, query.device) if dropout_p else None
-    if dropout is not None and torch.compiler.is_dynamo_compiling():
-        given = attn_mask, is_causal, scale, dropout
-        out = _compiled.with_dropout(functions, query, key, value, *given)
-    else:
-        out, _ = _frontend.dispatch(what, False, _options.NONE, dropout=dropout)
+    dropout = _frontend.draw(dropout_p, query.device)
+    out, _ = _frontend.dispatch(what, False, _options.NONE, dropout=dropout)
     return out.view(*lead, *out.shape[-2:]) if out.shape[:-2] != lead else out
 
 

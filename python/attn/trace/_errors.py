@@ -21,6 +21,8 @@ class TraceError(Error, TypeError, RuntimeError):
     The text begins with the file and the line of the user's code, which are
     also `filename` and `lineno` (None if there is no such frame)."""
 
+    __module__ = "attn"
+
     def __init__(self, message, frame=None):
         frame = user_frame() if frame is None else frame
         self.filename = self.lineno = None
@@ -36,9 +38,13 @@ class TraceError(Error, TypeError, RuntimeError):
 class ArityError(TraceError, AssertionError):
     """A function that takes other arguments than those it is called with."""
 
+    __module__ = "attn.trace"
+
 
 class ResultError(TraceError, AssertionError, ValueError):
     """A function that returns something else than a score or a bool."""
+
+    __module__ = "attn.trace"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -201,8 +201,9 @@ def real(value):
 # ===----------------------------------------------------------------------===
 
 
-def unknown(name, family=""):
-    known = sorted({n.strip("_") for n in FUNCTIONS if "." not in n})
+def unknown(name, family="", known=FUNCTIONS):
+    """What is wrong with a name, of which there are `known` ones."""
+    known = sorted({n.strip("_") for n in known if "." not in n})
     near = difflib.get_close_matches(name.strip("_"), known, 3, 0.6)
     hint = f"; there are {', '.join(near)}" if near else ""
     if is_random(name) or name.startswith("random"):
@@ -210,6 +211,8 @@ def unknown(name, family=""):
             ": a program has no random numbers; read them from a captured tensor, as"
             " of a mask that was drawn beforehand"
         )
+    elif name == "stop_gradient":
+        hint = ": call it in front of the attention, and read the result"
     elif name in ("item", "nonzero", "sort", "argsort", "topk", "unique", "cumsum"):
         hint = ": compute it outside of the function, and read the result"
     return f"{family + '.' if family else ''}{name} has no lowering{hint}"

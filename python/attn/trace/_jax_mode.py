@@ -28,8 +28,9 @@ _LAX = {
 # Those of jax.lax that are as everywhere.
 _SAME = frozenset(
     "abs acos acosh add asin asinh atan atan2 atanh bitwise_not bitwise_or bitwise_xor"
-    " cbrt ceil convert_element_type cos cosh eq erf erfc exp exp2 expm1 floor ge gt le"
-    " log log1p lt mul ne neg pow rsqrt sign sin sinh sqrt square sub tan tanh".split()
+    " cbrt ceil convert_element_type cos cosh div eq erf erfc exp exp2 expm1 floor ge"
+    " gt le log log1p lt mul ne neg pow rsqrt sign sin sinh sqrt square sub tan"
+    " tanh".split()
 )
 
 
@@ -94,12 +95,13 @@ class _Function:
             kwargs.pop("accuracy", None)
             known = _LAX.get(name, name if name in _SAME else None)
             if known is None:
-                raise TraceError(_functions.unknown(name, "jax.lax"))
+                raise TraceError(_functions.unknown(name, "jax.lax", {*_LAX, *_SAME}))
             name, args = (known, args) if type(known) is str else known(*args)
         elif self._family == "nn" and name == "gelu":
             args, kwargs = args[:1], {"approximate": _gelu(*args[1:], **kwargs)}
         elif name not in _functions.FUNCTIONS:
-            raise TraceError(_functions.unknown(name, f"jax.{self._family}"))
+            known = _functions.FUNCTIONS.keys() & set(dir(getattr(jax, self._family)))
+            raise TraceError(_functions.unknown(name, f"jax.{self._family}", known))
         return _functions.call(recorder, name, args, kwargs, family=self._family)
 
 

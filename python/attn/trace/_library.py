@@ -40,6 +40,15 @@ def _div(recorder, a, b, rounding_mode=None):
     return elementwise(recorder, names[rounding_mode], (a, b))
 
 
+@define("lax.div")
+def _div_of_lax(recorder, a, b):
+    def function(a, b):
+        is_float = "F" in (a._kind, b._kind)
+        return getattr(Math(recorder), "div" if is_float else "trunc_div")(a, b)
+
+    return apply(recorder, function, (a, b))
+
+
 @define("divmod", "__divmod__")
 def _divmod(recorder, a, b):
     return tuple(elementwise(recorder, name, (a, b)) for name in ("floor_div", "mod"))
@@ -242,12 +251,27 @@ def _relu(f, x):
     return f.maximum(x, f(0 if x._kind != "F" else 0.0))
 
 
+@_compose("selu")
+def _selu(f, x):
+    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+    below = f.mul(f(alpha), f.expm1(f.minimum(x, f(0.0))))
+    return f.mul(f(scale), f.select(f.gt(x, f(0.0)), x, below))
+
+
+@_compose("sinc")
+def _sinc(f, x):
+    is_zero = f.eq(x, f(0.0))
+    # Not of 0 by 0, whose gradient would be NaN.
+    angle = f.mul(f(math.pi), f.select(is_zero, f(1.0), x))
+    return f.select(is_zero, f(1.0), f.div(f.sin(angle), angle))
+
+
 @_compose("relu6")
 def _relu6(f, x):
     return f.minimum(f.maximum(x, f(0.0)), f(6.0))
 
 
-@_compose("softsign")
+@_compose("softsign", "soft_sign")
 def _softsign(f, x):
     return f.div(x, f.add(f(1.0), f.abs(x)))
 
@@ -257,12 +281,12 @@ def _log_sigmoid(f, x):
     return f.sub(f.minimum(x, f(0.0)), f.log1p(f.exp(f.neg(f.abs(x)))))
 
 
-@_compose("hardsigmoid")
+@_compose("hardsigmoid", "hard_sigmoid")
 def _hardsigmoid(f, x):
     return f.div(f.minimum(f.maximum(f.add(x, f(3.0)), f(0.0)), f(6.0)), f(6.0))
 
 
-@_compose("hardswish")
+@_compose("hardswish", "hard_swish", "hard_silu")
 def _hardswish(f, x):
     return f.mul(x, _hardsigmoid(x._recorder, x))
 
@@ -384,8 +408,16 @@ _with(["leaky_relu"], {"negative_slope": 0.01},
       lambda f, x, slope: f.select(f.gt(x, f(0.0)), x, f.mul(x, slope)))  # fmt: skip
 _with(["elu"], {"alpha": 1.0},
       lambda f, x, a: f.select(f.gt(x, f(0.0)), x, f.mul(a, f.expm1(f.minimum(x, f(0.0))))))  # fmt: skip
-_with(["hardtanh"], {"min_val": -1.0, "max_val": 1.0},
+_with(["hardtanh", "hard_tanh"], {"min_val": -1.0, "max_val": 1.0},
       lambda f, x, low, high: f.minimum(f.maximum(x, low), high))  # fmt: skip
+_with(["celu"], {"alpha": 1.0},
+      lambda f, x, a: f.select(
+          f.gt(x, f(0.0)), x, f.mul(a, f.expm1(f.div(f.minimum(x, f(0.0)), a)))
+      ))  # fmt: skip
+_with(["squareplus"], {"b": 4.0},
+      lambda f, x, b: f.mul(
+          f(0.5), f.add(x, f.sqrt(f.add(f.mul(x, x), b)))
+      ))  # fmt: skip
 _with(["threshold", "_threshold"], {"threshold": 0.0, "value": 0.0},
       lambda f, x, t, value: f.select(f.gt(x, t), x, value))  # fmt: skip
 _with(["softplus"], {"beta": 1.0, "threshold": 20.0},

@@ -16,16 +16,17 @@ _FLOATS = ("f64", "f32", "f16", "bf16")
 _MOST = {"f32": 3.4028234663852886e38, "f64": 1.7976931348623157e308}
 
 
-def number_of_scale(scale):
-    """A scale as a float."""
+def number_of_scale(scale, float_type="f64"):
+    """A scale as a float, of a type."""
     try:
-        if math.isfinite(scale):
+        if math.isfinite(scale) and abs(float(scale)) <= _MOST[float_type]:
             return float(scale)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         pass
+    within = "" if float_type == "f64" else f" in {float_type}"
     raise InvalidArgument(
-        "expects scale to be a finite number, or None for 1/sqrt(dim), but got"
-        f" {scale!r}"
+        f"expects scale to be a finite number{within}, or None for 1/sqrt(dim), but"
+        f" got {scale!r}"
     )
 
 
@@ -70,7 +71,7 @@ class Variant:
             )
         is_runtime = isinstance(self.scale, str) and self.scale == "runtime"
         if self.scale is not None and not is_runtime:
-            number_of_scale(self.scale)
+            number_of_scale(self.scale, self.float_type)
 
     @property
     def float_type(self):

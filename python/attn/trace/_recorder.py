@@ -91,7 +91,7 @@ class Capture:
     def passed(self, tensor):
         """What kernels take for a tensor in the place of this one."""
         if self.dtype == "u8":
-            is_of_torch = type(tensor).__module__ != "numpy"
+            is_of_torch = type(tensor).__module__.startswith("torch")
             int8 = sys.modules["torch"].int8 if is_of_torch else "int8"
             tensor = tensor.view(int8)
         if not self.padded:
@@ -339,12 +339,13 @@ class Recorder:
         del self.computed[noted:]  # that was not the function
         name = LONG_NAMES.get(dtype, dtype)
         module = type(tensor).__module__
-        if dtype == "uint8" and (module == "numpy" or module.startswith("torch")):
+        if dtype == "uint8" and module.startswith(("numpy", "torch", "jax")):
             name = "u8"
         if name not in _KINDS:
             raise TraceError(
                 f"expects a captured tensor of {', '.join(LONG_NAMES)}, or uint8 of"
-                f" NumPy or PyTorch, but got {dtype}: convert it in front of the attention"
+                f" NumPy, PyTorch or JAX, but got {dtype}: convert it in front of the"
+                " attention"
             )
         padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
         if padded and isinstance(tensor, memoryview):
