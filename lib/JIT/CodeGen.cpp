@@ -136,8 +136,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   tuning.LoopVectorization = level > 1;
   tuning.SLPVectorization = level > 1;
   tuning.LoopInterleaving = level > 1;
-  // Schedules say how loops are unrolled. To unroll them again takes a quarter to
-  // 40 % of the time of a compilation, and code is as fast without it.
+  // Schedules say how loops are unrolled. To unroll them again takes a quarter
+  // to 40 % of the time of a compilation, and code is as fast without it.
   tuning.LoopUnrolling = false;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

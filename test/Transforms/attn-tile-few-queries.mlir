@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --attn-online-softmax --attn-tile --canonicalize | FileCheck %s
 
-// A worker of few queries that may have fewer than its tile says how many.
+// A worker that may have fewer queries than its tile says how many.
 
 // CHECK-LABEL: func @some
 // CHECK: scf.forall
@@ -13,7 +13,7 @@ func.func @some(%q: tensor<1x1x?x8xf32>, %o: tensor<1x1x?x8xf32>) -> tensor<1x1x
   return %r : tensor<1x1x?x8xf32>
 }
 
-// All tiles are full; a tile of lanes has no use for it.
+// All tiles are full.
 
 // CHECK-LABEL: func @all
 // CHECK-NOT: attn.tile_queries
@@ -25,7 +25,7 @@ func.func @all(%q: tensor<1x1x8x8xf32>, %o: tensor<1x1x8x8xf32>) -> tensor<1x1x8
 }
 
 // CHECK-LABEL: func @lanes
-// CHECK-NOT: attn.tile_queries
+// CHECK: attn.tile_queries
 func.func @lanes(%q: tensor<1x1x?x8xf32>, %o: tensor<1x1x?x8xf32>) -> tensor<1x1x?x8xf32> {
   %r = attn.attention schedule<tile_m = 8, tile_n = 16, lanes = 8, unroll_m = 1, unroll_n = 1>
       ins(%q, %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>)

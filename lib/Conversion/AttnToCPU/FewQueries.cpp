@@ -211,7 +211,7 @@ LogicalResult TileLowering::emitSumsOverKeys(vector::ContractionOp op,
                      unrollM);
   };
   Value all = getQueriesEnd(accType.getDimSize(1)), together = all;
-  bool areLeft = numQueries && unrollM != 1;
+  bool areLeft = queriesEnd && unrollM != 1;
   if (areLeft)
     together = arith::SubIOp::create(
         builder, loc, all,

@@ -125,7 +125,7 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
   };
 
   LogicalResult result =
-      emitLoop(index(numQueries), lanes * unrollM, [&](Value base) {
+      emitLoop(getQueriesEnd(numQueries), lanes * unrollM, [&](Value base) {
         SmallVector<Value> columns;
         for (int64_t u = 0; u < unrollM; ++u)
           columns.push_back(

@@ -96,7 +96,7 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
       vector::StoreOp::create(builder, loc, value, result, column);
     return success();
   };
-  if (failed(emitLoop(index(type.getDimSize(1)), step, emitColumns)))
+  if (failed(emitLoop(getQueriesEnd(type.getDimSize(1)), step, emitColumns)))
     return failure();
   if (tile)
     buffers[source] = tile;

@@ -572,8 +572,16 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
 LogicalResult TileLowering::run() {
   for (auto op :
        llvm::make_early_inc_range(loop.getBody()->getOps<TileQueriesOp>())) {
-    numQueries = op.getCount();
+    queriesEnd = op.getCount();
     op.erase();
+  }
+  if (queriesEnd && !hasFewQueries) {
+    builder.setInsertionPointAfterValue(queriesEnd);
+    loc = queriesEnd.getLoc();
+    // Vectors that some query is in.
+    Value step = index(lanes * unrollM);
+    Value blocks = arith::CeilDivUIOp::create(builder, loc, queriesEnd, step);
+    queriesEnd = arith::MulIOp::create(builder, loc, blocks, step);
   }
   if (failed(lowerBlock(*loop.getBody())))
     return failure();

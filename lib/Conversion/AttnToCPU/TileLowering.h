@@ -71,7 +71,7 @@ private:
                                  Value rhs, Value acc);
   /// Where columns of tiles end that need to be computed.
   Value getQueriesEnd(int64_t queries) {
-    return numQueries ? numQueries : index(queries);
+    return queriesEnd ? queriesEnd : index(queries);
   }
   /// Adds what `acc` of a contraction is to sums, and leaves the `count` first
   /// of them, from `row` on, in `to`.
@@ -126,8 +126,8 @@ private:
   scf::ForallOp loop;
   int64_t tileM, lanes, unrollM, unrollN;
   bool hasFewQueries;
-  /// Of how many queries a tile is, or null: all.
-  Value numQueries;
+  /// Where the columns end that are computed, or null: all are.
+  Value queriesEnd;
   OpBuilder builder, scratchBuilder;
   Location loc = UnknownLoc::get(builder.getContext());
   TileBuffers buffers;

@@ -115,3 +115,31 @@ func.func @some(%count: index, %v: memref<8x4xf32>, %p: memref<4x8xf32>, %out: m
   } {attn.schedule = #attn.schedule<tile_m = 4, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 1>}
   return
 }
+
+// -----
+
+// With queries as lanes, vectors without a query are passed over.
+
+// CHECK-LABEL: func @vectors
+// CHECK-SAME: %[[COUNT:[^:,]*]]: index
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivui %[[COUNT]], %c8
+// CHECK: %[[END:.*]] = arith.muli %[[BLOCKS]], %c8
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c8
+// CHECK: vector.fma
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c8
+// CHECK: arith.addf
+func.func @vectors(%count: index, %v: memref<8x4xf32>, %p: memref<8x16xf32>, %out: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<4x16xf32>
+  %zeros = arith.constant dense<0.0> : vector<16xf32>
+  scf.forall (%t) in (1) {
+    attn.tile_queries %count
+    %values = vector.transfer_read %v[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x4xf32>, vector<8x4xf32>
+    %weights = vector.transfer_read %p[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x16xf32>, vector<8x16xf32>
+    %o = vector.contract {indexing_maps = [affine_map<(d, m, n) -> (n, d)>, affine_map<(d, m, n) -> (n, m)>, affine_map<(d, m, n) -> (d, m)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %values, %weights, %zero : vector<8x4xf32>, vector<8x16xf32> into vector<4x16xf32>
+    %s = vector.multi_reduction <add>, %o, %zeros [0] : vector<4x16xf32> to vector<16xf32>
+    vector.transfer_write %s, %out[%c0] {in_bounds = [true]} : vector<16xf32>, memref<16xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 16, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 1>}
+  return
+}

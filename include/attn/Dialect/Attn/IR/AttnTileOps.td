@@ -448,8 +448,8 @@ def Attn_TileQueriesOp : Attn_Op<"tile_queries", [MemoryEffects<[MemWrite]>]> {
   let summary = "how many queries of a worker's tile there are";
   let description = [{
     Columns of tiles from `count` on are for queries behind the last one: nothing reads them, and they need not be computed.
-    `attn-tile` puts it in front of a worker of few queries (`#attn.schedule` with `tile_m` below `lanes`) that may have fewer than `tile_m`,
-    for `convert-attn-to-cpu`, whose loops go over one query after the other. Without it there are `tile_m`.
+    `attn-tile` puts it in front of a worker with a `#attn.schedule` that may have fewer than `tile_m`, for `convert-attn-to-cpu`, whose loops go over
+    one query after the other, or over `unroll_m` vectors of them. Without it there are `tile_m`.
 
     Operands:
 

@@ -102,15 +102,12 @@ mlir::attn::emitGrid(RewriterBase &rewriter, Location loc, Value ofRows,
         AffineMap::get(0, 2, {s1 - s0, rewriter.getAffineConstantExpr(tileM)},
                        rewriter.getContext()),
         {row, numRows});
-  auto tiles = dyn_cast<ScheduleAttr>(schedule);
-  if (auto count = dyn_cast<Value>(extent);
-      count && tiles && tiles.hasFewQueries())
-    TileQueriesOp::create(rewriter, loc, count);
   TileRows rows;
   rows.batch = ids[0];
   rows.head = ids[1];
   rows.row = getValueOrCreateConstantIndexOp(rewriter, loc, row);
   rows.haveParts = getConstantIntValue(numTiles) != 1 && isa<Value>(extent);
+  rows.count = dyn_cast<Value>(extent);
   rows.rowEnd = arith::AddIOp::create(
       rewriter, loc, rows.row,
       getValueOrCreateConstantIndexOp(rewriter, loc, extent));
@@ -235,6 +232,13 @@ static void forgetReads(RewriterBase &rewriter, OnlineAttentionOp op) {
     rewriter.eraseBlock(&op.getTiles().front());
 }
 
+/// Says how many queries a worker has, where its tile may be larger.
+static void emitCount(OpBuilder &builder, OnlineAttentionOp op,
+                      const TileRows &rows) {
+  if (rows.count && isa<ScheduleAttr>(op.getScheduleAttr()))
+    TileQueriesOp::create(builder, op.getLoc(), rows.count);
+}
+
 static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
                                   BoundsCheckSites *sites) {
   Location loc = op.getLoc();
@@ -260,16 +264,18 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
     FailureOr<TileState> state;
-    if (online)
+    if (online) {
+      emitCount(builder, online, rows);
       state = emitKeyLoops(
           builder, online, rows,
           emitInitialState(builder, online, rows, online.getOuts()), *metadata,
           sites);
-    else
+    } else {
       state =
           TileState{readColumns(builder, loc, op.getAcc(), layout, rows, tileM),
                     readRows(builder, loc, op.getMax(), layout, rows, tileM),
                     readRows(builder, loc, op.getSum(), layout, rows, tileM)};
+    }
     if (failed(state))
       return failure();
     Type element = getElementTypeOrSelf(op.getOuts()[0].getType());
@@ -303,6 +309,7 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
     return failure();
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange outs) -> FailureOr<SmallVector<Value>> {
+    emitCount(builder, op, rows);
     FailureOr<TileState> state = emitKeyLoops(
         builder, op, rows, emitInitialState(builder, op, rows, outs), *metadata,
         sites);

@@ -16,6 +16,8 @@ namespace mlir::attn {
 /// The rows that one worker computes: queries [row, rowEnd) of one head.
 struct TileRows {
   Value batch, head, row, rowEnd;
+  /// Their number, or null if it is that of a tile.
+  Value count;
   /// Whether the bounds of a part of them are those of all with its rows in
   /// place of all: not where the first one, or their number, is a constant.
   bool haveParts = false;
