@@ -69,7 +69,7 @@ enum {
    *  lists of blocks or keys are none. */
   ATTN_OUT_OF_RANGE = 4,
   /** The bytes of a kernel are none, or not for this version or processor; or
-   *  the program is right, but not for this target. */
+   *  the program is right, but not for this target; or there is no driver. */
   ATTN_UNSUPPORTED = 5
 };
 

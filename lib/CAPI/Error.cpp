@@ -23,7 +23,8 @@ attnStatus attn::capi::fail(attnError **error, llvm::Error reason,
           status = ATTN_INVALID_ARGUMENT;
         else if (code == std::errc::not_enough_memory)
           status = ATTN_OUT_OF_MEMORY;
-        else if (code == std::errc::not_supported)
+        else if (code == std::errc::not_supported ||
+                 code == std::errc::no_such_device)
           status = ATTN_UNSUPPORTED;
         else if (code == std::errc::result_out_of_range)
           status = ATTN_OUT_OF_RANGE;

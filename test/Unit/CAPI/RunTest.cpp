@@ -304,6 +304,19 @@ TEST(Run, ChecksBounds) {
   }
 }
 
+TEST(Run, NeedsADriver) {
+  // Where there is one, another test runs kernels on it.
+  if (attnDeviceCheck(ATTN_DEVICE_CUDA, nullptr) == ATTN_OK)
+    GTEST_SKIP() << "there is a GPU";
+  attnCompileOptions options = makeOptions();
+  options.device = ATTN_DEVICE_CUDA;
+  Owner<attnKernel> kernel = compile(kMean, &options);
+  ASSERT_TRUE(kernel);
+  MeanTensors tensors;
+  expectFailure(ATTN_UNSUPPORTED, "no CUDA driver", attnKernelRun, kernel.get(),
+                tensors.inputs, size_t(3), tensors.results, size_t(2), nullptr);
+}
+
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
