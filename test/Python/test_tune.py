@@ -217,7 +217,7 @@ class Tuning(unittest.TestCase):
             self.assertEqual(run().returncode, 2)
 
     def test_options(self):
-        with self.assertRaisesRegex(attn.CompileError, "cannot read the schedules"):
+        with self.assertRaisesRegex(attn.InvalidArgument, "cannot read the schedules"):
             attn.compile(PROGRAM, target="cuda", schedules=self.folder / "none.json")
         for keyword in {"schedules": 3}, {"deterministic": 1}:
             with self.assertRaises(attn.InvalidArgument):
