@@ -18,7 +18,6 @@
 #include "LhsReader.h"
 #include "TileLowering.h"
 #include "Transpose.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -40,29 +39,24 @@ static Value getZeros(OpBuilder &builder, Location loc, VectorType type) {
 LogicalResult TileLowering::leaveSums(vector::ContractionOp op, Value sums,
                                       int64_t count, Value row, Value query,
                                       Value to) {
-  bool fromZero = matchPattern(op.getAcc(), m_AnyZeroFloat());
-  if (count == lanes) {
-    if (!fromZero) {
-      Value before = evaluator().evaluateVector(
-          op.getAcc(), {TileCoord{row, true}, TileCoord{query}});
-      if (!before)
-        return failure();
-      sums = arith::AddFOp::create(builder, loc, before, sums);
-    }
-    storeTile(builder, loc, sums, to, {row, query});
-    return success();
-  }
-  for (int64_t lane = 0; lane < count; ++lane) {
-    Value sum = vector::ExtractOp::create(builder, loc, sums, lane);
-    Value at = arith::AddIOp::create(builder, loc, row, index(lane));
-    if (!fromZero) {
+  auto leave = [&](Value sum, TileCoord at) -> LogicalResult {
+    if (!isFromZero(op)) {
       Value before =
-          evaluator().evaluate(op.getAcc(), {TileCoord{at}, TileCoord{query}});
+          evaluator().evaluateVector(op.getAcc(), {at, TileCoord{query}});
       if (!before)
         return failure();
       sum = arith::AddFOp::create(builder, loc, before, sum);
     }
-    storeTile(builder, loc, sum, to, {at, query});
+    storeTile(builder, loc, sum, to, {at.offset, query});
+    return success();
+  };
+  if (count == lanes)
+    return leave(sums, {row, /*isVector=*/true});
+  for (int64_t lane = 0; lane < count; ++lane) {
+    Value sum = vector::ExtractOp::create(builder, loc, sums, lane);
+    Value at = arith::AddIOp::create(builder, loc, row, index(lane));
+    if (failed(leave(sum, {at})))
+      return failure();
   }
   return success();
 }
@@ -226,74 +220,18 @@ LogicalResult TileLowering::emitSumsOverKeys(vector::ContractionOp op,
                   [&](Value query) { return emitQueries(query, 1); });
 }
 
-LogicalResult TileLowering::lowerContractOfFew(vector::ContractionOp op,
-                                               bool rowFirst) {
-  auto accType = cast<VectorType>(op.getAccType());
-  FailureOr<Value> rhs = materialize(op.getRhs());
-  if (failed(rhs))
-    return failure();
-  if (rowFirst && attn::getVectorDim(*rhs) != 0) {
-    // A left-hand side of another product.
-    Value copy = allocate(op.getRhsType());
-    if (failed(store(op.getRhs(), copy)))
-      return failure();
-    rhs = copy;
-  }
-  Value lhsBuffer = buffers.lookup(op.getLhs());
-  bool isDirect = !lhsBuffer &&
-                  op.getLhs().getDefiningOp<vector::TransferReadOp>() &&
-                  isVectorReadable(op.getLhs(), 1, buffers);
-  if (!lhsBuffer && !isDirect) {
-    FailureOr<Value> made = materialize(op.getLhs());
-    if (failed(made))
-      return failure();
-    lhsBuffer = *made;
-  }
-  if (!isVectorReadable(op.getAcc(), 0, buffers) &&
-      failed(materialize(op.getAcc())))
-    return failure();
-  Value acc = matchPattern(op.getAcc(), m_AnyZeroFloat())
-                  ? allocate(accType)
-                  : getOverwritable(op.getAcc(), op);
-  if (acc == *rhs || acc == lhsBuffer)
-    acc = allocate(accType);
-  LhsReader lhs(builder, loc, op.getLhs(), lhsBuffer, rowFirst);
-  if (failed(rowFirst ? emitProductsOfKeys(op, lhs, *rhs, acc)
-                      : emitSumsOverKeys(op, lhs, *rhs, acc)))
-    return failure();
-  buffers[op.getResult()] = acc;
-  dead.push_back(op);
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-TileLowering::lowerReductionOfFew(vector::MultiDimReductionOp op) {
+LogicalResult TileLowering::emitReductionOfFew(vector::MultiDimReductionOp op,
+                                               Value tile, Value result) {
   VectorType type = op.getSourceVectorType();
-  int64_t numRows = type.getDimSize(0);
-  if (numRows % lanes != 0)
-    return op.emitError("expects a multiple of ")
-           << lanes << " rows, but got " << numRows;
   Value source = op.getSource();
-  bool isReadAgain = isReadAfter(source, op);
-  bool isFromOutside = source.getParentBlock() != op->getBlock();
-  if ((!isVectorReadable(source, 0, buffers) ||
-       (isReadAgain && isFromOutside)) &&
-      failed(materialize(source)))
-    return failure();
-  Value tile;
-  if (!buffers.contains(source) && isReadAgain)
-    tile = getOverwritable(source, op, source);
-  Value result = allocate(cast<VectorType>(op.getDestType()));
   auto vectorType = VectorType::get({lanes}, type.getElementType());
   bool isMax = isMaxFromNumber(op);
   auto combine = [&](Value element, Value running) {
-    return isMax ? createMaxWithNumber(builder, loc, element, running)
-                 : vector::makeArithReduction(builder, loc, op.getKind(),
-                                              element, running);
+    return createCombined(builder, loc, op, element, running);
   };
   auto emitQuery = [&](Value query) -> LogicalResult {
     // What the query alone decides is computed in front of the loop over rows.
@@ -316,7 +254,8 @@ TileLowering::lowerReductionOfFew(vector::MultiDimReductionOp op) {
     if (isMax)
       running = combine(running, vector::BroadcastOp::create(
                                      builder, loc, vectorType, before));
-    Value start = index(lanes), end = index(numRows), step = index(lanes);
+    Value start = index(lanes), end = index(type.getDimSize(0)),
+          step = index(lanes);
     auto rows = scf::ForOp::create(builder, loc, start, end, step, running);
     {
       OpBuilder::InsertionGuard guard(builder);
@@ -327,27 +266,12 @@ TileLowering::lowerReductionOfFew(vector::MultiDimReductionOp op) {
       scf::YieldOp::create(builder, loc,
                            combine(element, rows.getRegionIterArgs()[0]));
     }
-    Value total = rows.getResult(0);
-    for (int64_t half = lanes / 2; half >= 1; half /= 2) {
-      auto getHalf = [&](int64_t from) -> Value {
-        return vector::ExtractStridedSliceOp::create(
-            builder, loc, total, ArrayRef<int64_t>{from},
-            ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1});
-      };
-      Value low = getHalf(0), high = getHalf(half);
-      total = combine(low, high);
-    }
+    Value total = reduceLanes(builder, loc, rows.getResult(0), combine);
     total = vector::ExtractOp::create(builder, loc, total, 0);
     if (!isMax)
       total = combine(total, before);
     storeTile(builder, loc, total, result, query);
     return success();
   };
-  if (failed(emitLoop(getQueriesEnd(type.getDimSize(1)), 1, emitQuery)))
-    return failure();
-  if (tile)
-    buffers[source] = tile;
-  buffers[op.getResult()] = result;
-  dead.push_back(op);
-  return success();
+  return emitLoop(getQueriesEnd(type.getDimSize(1)), 1, emitQuery);
 }

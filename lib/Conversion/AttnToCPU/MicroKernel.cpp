@@ -18,6 +18,11 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+bool TileLowering::isFromZero(vector::ContractionOp op) {
+  return matchPattern(op.getAcc(), m_AnyZeroFloat()) ||
+         matchPattern(op.getAcc(), m_Zero());
+}
+
 LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
   auto accType = dyn_cast<VectorType>(op.getAccType());
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -34,13 +39,55 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       !is(maps[2], row, query))
     return op.emitError("expects a contraction of the form acc(row, query) += "
                         "lhs(row, inner) * rhs(inner, query)");
-  if (hasFewQueries)
-    return lowerContractOfFew(op, rowFirst);
-  int64_t numRows = accType.getDimSize(0), numQueries = accType.getDimSize(1);
-  int64_t numInner = op.getRhsType().getDimSize(0);
-  if (numQueries % lanes != 0)
+  int64_t numQueries = accType.getDimSize(1);
+  if (!hasFewQueries && numQueries % lanes != 0)
     return op.emitError("expects a multiple of ")
            << lanes << " queries, but got " << numQueries;
+
+  FailureOr<Value> rhs = materialize(op.getRhs());
+  if (failed(rhs))
+    return failure();
+  if (hasFewQueries && rowFirst && attn::getVectorDim(*rhs) != 0) {
+    // A left-hand side of another product.
+    Value copy = allocate(op.getRhsType());
+    if (failed(store(op.getRhs(), copy)))
+      return failure();
+    rhs = copy;
+  }
+  // With few queries it is read as vectors, else element by element.
+  Value lhsBuffer = buffers.lookup(op.getLhs());
+  bool direct = !lhsBuffer &&
+                op.getLhs().getDefiningOp<vector::TransferReadOp>() &&
+                (!hasFewQueries || isVectorReadable(op.getLhs(), 1, buffers));
+  if (!lhsBuffer && !direct) {
+    FailureOr<Value> made = materialize(op.getLhs());
+    if (failed(made))
+      return failure();
+    lhsBuffer = *made;
+  }
+  bool fromZero = isFromZero(op);
+  if (!fromZero &&
+      !isVectorReadable(op.getAcc(), getVectorDim(accType), buffers) &&
+      failed(materialize(op.getAcc())))
+    return failure();
+  Value acc = fromZero ? allocate(accType) : getOverwritable(op.getAcc(), op);
+  if (acc == *rhs || acc == lhsBuffer)
+    acc = allocate(accType);
+  LhsReader lhs(builder, loc, op.getLhs(), lhsBuffer, rowFirst);
+  if (failed(!hasFewQueries ? emitProducts(op, lhs, *rhs, acc)
+             : rowFirst     ? emitProductsOfKeys(op, lhs, *rhs, acc)
+                            : emitSumsOverKeys(op, lhs, *rhs, acc)))
+    return failure();
+  buffers[op.getResult()] = acc;
+  dead.push_back(op);
+  return success();
+}
+
+LogicalResult TileLowering::emitProducts(vector::ContractionOp op,
+                                         LhsReader &lhs, Value rhs, Value acc) {
+  auto accType = cast<VectorType>(op.getAccType());
+  int64_t numRows = accType.getDimSize(0), numQueries = accType.getDimSize(1);
+  int64_t numInner = op.getRhsType().getDimSize(0);
   // Where columns are no multiple of those of the schedule, as those of a head
   // dimension, fewer vectors of more rows take as many registers.
   int64_t unrollM = this->unrollM, unrollN = this->unrollN;
@@ -48,29 +95,6 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
     --unrollM;
   if (unrollM != this->unrollM)
     unrollN = std::min<int64_t>(this->unrollM * unrollN / unrollM, 16);
-
-  // The sum is a new tile or is added to one in memory.
-  bool fromZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) ||
-                  matchPattern(op.getAcc(), m_Zero());
-  FailureOr<Value> rhs = materialize(op.getRhs());
-  if (failed(rhs))
-    return failure();
-  Value lhsBuffer = buffers.lookup(op.getLhs());
-  bool direct =
-      !lhsBuffer && op.getLhs().getDefiningOp<vector::TransferReadOp>();
-  if (!lhsBuffer && !direct) {
-    FailureOr<Value> made = materialize(op.getLhs());
-    if (failed(made))
-      return failure();
-    lhsBuffer = *made;
-  }
-  if (!fromZero && !isVectorReadable(op.getAcc(), 1, buffers) &&
-      failed(materialize(op.getAcc())))
-    return failure();
-  Value acc = fromZero ? allocate(accType) : getOverwritable(op.getAcc(), op);
-  if (acc == *rhs || acc == lhsBuffer)
-    acc = allocate(accType);
-  LhsReader lhs(builder, loc, op.getLhs(), lhsBuffer, rowFirst);
   auto vectorType = VectorType::get({lanes}, accType.getElementType());
 
   auto emitRows = [&](Value firstRow, int64_t count,
@@ -91,7 +115,7 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       Value k = sum.getInductionVar();
       SmallVector<Value> right;
       for (Value column : columns)
-        right.push_back(vector::LoadOp::create(builder, loc, vectorType, *rhs,
+        right.push_back(vector::LoadOp::create(builder, loc, vectorType, rhs,
                                                ValueRange{k, column}));
       Value lhsInner = lhs.prepareInner(k);
       SmallVector<Value> next(sum.getRegionIterArgs());
@@ -111,7 +135,7 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
     for (int64_t r = 0; r < count; ++r)
       for (int64_t u = 0; u < unrollM; ++u) {
         Value value = sum.getResult(r * unrollM + u);
-        if (!fromZero) {
+        if (!isFromZero(op)) {
           Value before = old.evaluateVector(
               op.getAcc(), {TileCoord{rows[r]}, TileCoord{columns[u], true}});
           if (!before)
@@ -124,24 +148,17 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
     return success();
   };
 
-  LogicalResult result =
-      emitLoop(getQueriesEnd(numQueries), lanes * unrollM, [&](Value base) {
-        SmallVector<Value> columns;
-        for (int64_t u = 0; u < unrollM; ++u)
-          columns.push_back(
-              arith::AddIOp::create(builder, loc, base, index(u * lanes)));
-        int64_t whole = numRows - numRows % unrollN;
-        LogicalResult blocks =
-            emitLoop(index(whole), unrollN, [&](Value firstRow) {
-              return emitRows(firstRow, unrollN, columns);
-            });
-        if (succeeded(blocks) && whole != numRows)
-          return emitRows(index(whole), numRows - whole, columns);
-        return blocks;
-      });
-  if (failed(result))
-    return failure();
-  buffers[op.getResult()] = acc;
-  dead.push_back(op);
-  return success();
+  return emitLoop(getQueriesEnd(numQueries), lanes * unrollM, [&](Value base) {
+    SmallVector<Value> columns;
+    for (int64_t u = 0; u < unrollM; ++u)
+      columns.push_back(
+          arith::AddIOp::create(builder, loc, base, index(u * lanes)));
+    int64_t whole = numRows - numRows % unrollN;
+    LogicalResult blocks = emitLoop(index(whole), unrollN, [&](Value firstRow) {
+      return emitRows(firstRow, unrollN, columns);
+    });
+    if (succeeded(blocks) && whole != numRows)
+      return emitRows(index(whole), numRows - whole, columns);
+    return blocks;
+  });
 }

@@ -20,11 +20,36 @@ bool mlir::attn::isMaxFromNumber(vector::MultiDimReductionOp op) {
          elements.isSplat() && !elements.getSplatValue<APFloat>().isNaN();
 }
 
-Value mlir::attn::createMaxWithNumber(OpBuilder &builder, Location loc,
-                                      Value value, Value number) {
+Value mlir::attn::createCombined(OpBuilder &builder, Location loc,
+                                 vector::MultiDimReductionOp op, Value element,
+                                 Value running) {
+  if (!isMaxFromNumber(op))
+    return vector::makeArithReduction(builder, loc, op.getKind(), element,
+                                      running);
+  // The larger one of a float, if it is not NaN, and a number. This is one
+  // instruction of x86; arith.maxnumf is more.
   Value isGreater = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OGT, value, number);
-  return arith::SelectOp::create(builder, loc, isGreater, value, number);
+      builder, loc, arith::CmpFPredicate::OGT, element, running);
+  return arith::SelectOp::create(builder, loc, isGreater, element, running);
+}
+
+Value mlir::attn::reduceLanes(OpBuilder &builder, Location loc, Value vector,
+                              function_ref<Value(Value, Value)> combine) {
+  int64_t size = cast<VectorType>(vector.getType()).getDimSize(0);
+  auto slice = [&](int64_t first, int64_t length) -> Value {
+    return vector::ExtractStridedSliceOp::create(
+        builder, loc, vector, ArrayRef<int64_t>{first},
+        ArrayRef<int64_t>{length}, ArrayRef<int64_t>{1});
+  };
+  Value rest;
+  for (; size > 1; size /= 2) {
+    if (size % 2 != 0) {
+      Value last = slice(size - 1, 1);
+      rest = rest ? combine(rest, last) : last;
+    }
+    vector = combine(slice(0, size / 2), slice(size / 2, size / 2));
+  }
+  return rest ? combine(vector, rest) : vector;
 }
 
 LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
@@ -33,17 +58,17 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
   if (type.getRank() != 2 || !resultType || resultType.getRank() != 1 ||
       op.isReducedDim(1))
     return op.emitError("expects a reduction over the rows of a tile");
-  if (hasFewQueries)
-    return lowerReductionOfFew(op);
-  int64_t step = lanes * unrollM;
-  if (type.getDimSize(1) % step != 0)
+  unsigned dim = hasFewQueries ? 0 : 1;
+  int64_t step = hasFewQueries ? lanes : lanes * unrollM;
+  if (type.getDimSize(dim) % step != 0)
     return op.emitError("expects a multiple of ")
-           << step << " columns, but got " << type.getDimSize(1);
+           << step << (hasFewQueries ? " rows" : " columns") << ", but got "
+           << type.getDimSize(dim);
   Value source = op.getSource();
   bool isReadAgain = isReadAfter(source, op);
   // What comes from around a loop may be read behind it, too.
   bool isFromOutside = source.getParentBlock() != op->getBlock();
-  if ((!isVectorReadable(source, 1, buffers) ||
+  if ((!isVectorReadable(source, dim, buffers) ||
        (isReadAgain && isFromOutside)) &&
       failed(materialize(source)))
     return failure();
@@ -51,13 +76,20 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
   if (!buffers.contains(source) && isReadAgain)
     tile = getOverwritable(source, op, source);
   Value result = allocate(resultType);
+  if (failed(hasFewQueries ? emitReductionOfFew(op, tile, result)
+                           : emitReduction(op, tile, result)))
+    return failure();
+  if (tile)
+    buffers[source] = tile;
+  buffers[op.getResult()] = result;
+  dead.push_back(op);
+  return success();
+}
 
-  bool isMax = isMaxFromNumber(op);
-  auto combine = [&](Value element, Value running) {
-    return isMax ? createMaxWithNumber(builder, loc, element, running)
-                 : vector::makeArithReduction(builder, loc, op.getKind(),
-                                              element, running);
-  };
+LogicalResult TileLowering::emitReduction(vector::MultiDimReductionOp op,
+                                          Value tile, Value result) {
+  VectorType type = op.getSourceVectorType();
+  Value source = op.getSource();
   auto emitColumns = [&](Value base) -> LogicalResult {
     // What columns alone decide is computed in front of the loop over rows.
     TileEvaluator outer = evaluator();
@@ -88,7 +120,7 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
         if (tile)
           vector::StoreOp::create(builder, loc, element, tile,
                                   ValueRange{row, column});
-        next.push_back(combine(element, running));
+        next.push_back(createCombined(builder, loc, op, element, running));
       }
       scf::YieldOp::create(builder, loc, next);
     }
@@ -96,11 +128,6 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
       vector::StoreOp::create(builder, loc, value, result, column);
     return success();
   };
-  if (failed(emitLoop(getQueriesEnd(type.getDimSize(1)), step, emitColumns)))
-    return failure();
-  if (tile)
-    buffers[source] = tile;
-  buffers[op.getResult()] = result;
-  dead.push_back(op);
-  return success();
+  return emitLoop(getQueriesEnd(type.getDimSize(1)), lanes * unrollM,
+                  emitColumns);
 }

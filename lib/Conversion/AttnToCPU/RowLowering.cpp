@@ -55,25 +55,6 @@ Value RowLowering::fma(Value a, Value b, Value c) {
   return math::FmaOp::create(builder, loc, a, b, c);
 }
 
-Value RowLowering::reduce(Value vector,
-                          function_ref<Value(Value, Value)> combine) {
-  int64_t size = cast<VectorType>(vector.getType()).getDimSize(0);
-  auto slice = [&](int64_t first, int64_t length) -> Value {
-    return vector::ExtractStridedSliceOp::create(
-        builder, loc, vector, ArrayRef<int64_t>{first},
-        ArrayRef<int64_t>{length}, ArrayRef<int64_t>{1});
-  };
-  Value rest;
-  for (; size > 1; size /= 2) {
-    if (size % 2 != 0) {
-      Value last = slice(size - 1, 1);
-      rest = rest ? combine(rest, last) : last;
-    }
-    vector = combine(slice(0, size / 2), slice(size / 2, size / 2));
-  }
-  return rest ? combine(vector, rest) : vector;
-}
-
 LogicalResult
 RowLowering::emitColumnLoops(int64_t numColumns,
                              function_ref<LogicalResult(Value, int64_t)> body) {
@@ -95,15 +76,6 @@ RowLowering::emitColumnLoops(int64_t numColumns,
 //===----------------------------------------------------------------------===//
 // Values with an element for each column
 //===----------------------------------------------------------------------===//
-
-/// Whether elements along a dimension follow each other in memory.
-static bool isContiguous(Value buffer, unsigned dim) {
-  auto type = cast<MemRefType>(buffer.getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return succeeded(type.getStridesAndOffset(strides, offset)) &&
-         dim + 1 == type.getRank() && strides[dim] == 1;
-}
 
 FailureOr<Value> RowLowering::evaluateColumns(Value value, Value column,
                                               int64_t width) {
@@ -293,15 +265,14 @@ LogicalResult RowLowering::lowerReduction(vector::MultiDimReductionOp op) {
     return failure();
   bool isMax = isMaxFromNumber(op);
   auto combine = [&](Value a, Value b) {
-    return isMax ? createMaxWithNumber(builder, loc, a, b)
-                 : vector::makeArithReduction(builder, loc, op.getKind(), a, b);
+    return createCombined(builder, loc, op, a, b);
   };
   Value acc = mapping.lookupOrDefault(op.getAcc()), result;
   if (isMax) {
     Value numbers = broadcast(getScalar(acc), source->getType());
-    result = reduce(combine(*source, numbers), combine);
+    result = reduceLanes(builder, loc, combine(*source, numbers), combine);
   } else {
-    result = combine(reduce(*source, combine), acc);
+    result = combine(reduceLanes(builder, loc, *source, combine), acc);
   }
   mapping.map(op.getResult(), result);
   return success();

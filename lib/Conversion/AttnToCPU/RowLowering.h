@@ -106,8 +106,6 @@ private:
       return value;
     return vector::ExtractOp::create(builder, loc, value, ArrayRef<int64_t>{0});
   }
-  /// What all elements of a vector give together, as vector<1>.
-  Value reduce(Value vector, function_ref<Value(Value, Value)> combine);
 
   scf::ForallOp loop;
   RowScheduleAttr schedule;

@@ -1,6 +1,7 @@
 //===- RowProducts.cpp - Products of a query and gathered rows ------------===//
 
 #include "RowLowering.h"
+#include "TileEvaluator.h"
 #include "Transpose.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -63,13 +64,7 @@ RowLowering::StepRows RowLowering::getStepRows(const GatheredRows &rows) {
 }
 
 int64_t RowLowering::getWidth(const GatheredRows &rows) {
-  auto type = cast<MemRefType>(rows.source.getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  bool isContiguous = succeeded(type.getStridesAndOffset(strides, offset)) &&
-                      rows.columnDim + 1 == type.getRank() &&
-                      strides.back() == 1;
-  return isContiguous ? lanes : 1;
+  return isContiguous(rows.source, rows.columnDim) ? lanes : 1;
 }
 
 Value RowLowering::loadRow(const GatheredRows &rows, Value row, Value column,

@@ -15,6 +15,14 @@ using namespace mlir::attn;
 // Buffers
 //===----------------------------------------------------------------------===//
 
+bool mlir::attn::isContiguous(Value buffer, unsigned dim) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         dim + 1 == type.getRank() && strides[dim] == 1;
+}
+
 unsigned mlir::attn::getVectorDim(Value buffer) {
   if (buffer.getDefiningOp<memref::TransposeOp>())
     return 0;
@@ -269,13 +277,9 @@ isVectorReadable(Value value, unsigned dim, const TileBuffers &buffers,
            llvm::all_of(op->getOperands(), [&](Value operand) {
              return isVectorReadable(operand, dim, buffers, visited);
            });
-  auto memref = cast<MemRefType>(read.getBase().getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return read.getPermutationMap().getDimPosition(dim) == memref.getRank() - 1 &&
-         read.isDimInBounds(dim) &&
-         succeeded(memref.getStridesAndOffset(strides, offset)) &&
-         strides.back() == 1;
+  return read.isDimInBounds(dim) &&
+         isContiguous(read.getBase(),
+                      read.getPermutationMap().getDimPosition(dim));
 }
 
 bool mlir::attn::isVectorReadable(Value value, unsigned dim,

@@ -27,6 +27,8 @@ struct TileCoord {
 /// memref.transpose of what was allocated.
 using TileBuffers = DenseMap<Value, Value>;
 
+/// Whether elements along a dimension follow each other in memory.
+bool isContiguous(Value buffer, unsigned dim);
 /// The dimension along which a buffer of a tile is read and written as vectors.
 unsigned getVectorDim(Value buffer);
 /// Elements of the buffer of a tile from `position` on along that dimension: of
@@ -83,10 +85,13 @@ private:
 /// floats that may be NaN, which do not count. So what it has so far is a
 /// number.
 bool isMaxFromNumber(vector::MultiDimReductionOp op);
-/// The larger one of a float, if it is not NaN, and a number. This is one
-/// instruction of x86; arith.maxnumf is more.
-Value createMaxWithNumber(OpBuilder &builder, Location loc, Value value,
-                          Value number);
+/// What a reduction makes of elements and of what it has so far.
+Value createCombined(OpBuilder &builder, Location loc,
+                     vector::MultiDimReductionOp op, Value element,
+                     Value running);
+/// What all elements of a vector give together, as vector<1>.
+Value reduceLanes(OpBuilder &builder, Location loc, Value vector,
+                  function_ref<Value(Value, Value)> combine);
 
 /// Whether `evaluate` can give `value` as vectors along dimension `dim`.
 bool isVectorReadable(Value value, unsigned dim, const TileBuffers &buffers);

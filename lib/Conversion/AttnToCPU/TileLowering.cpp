@@ -313,21 +313,21 @@ LogicalResult TileLowering::lowerWrite(vector::TransferWriteOp op) {
   };
   unsigned last = type.getRank() - 1;
   Value rowEnd = getEnd(0), end = last == 0 ? rowEnd : getEnd(last);
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  bool isContiguous = type.getRank() == 2 && type.getDimSize(1) % lanes == 0 &&
-                      succeeded(base.getStridesAndOffset(strides, offset)) &&
-                      strides.back() == 1;
+  bool haveVectors = type.getRank() == 2 && type.getDimSize(1) % lanes == 0;
   auto isInner = [&](unsigned number) {
-    return op.getPermutationMap().getDimPosition(number) == base.getRank() - 1;
+    return isContiguous(op.getBase(),
+                        op.getPermutationMap().getDimPosition(number)) &&
+           op.isDimInBounds(number);
   };
   if (hasFewQueries && type.getRank() == 2)
-    return writeColumns(op, rowEnd, end);
-  if (isContiguous && isInner(1) && op.isDimInBounds(1) &&
+    return writeColumns(
+        op, isInner(0) && isVectorReadable(op.getValueToStore(), 0, buffers),
+        rowEnd, end);
+  if (haveVectors && isInner(1) &&
       isVectorReadable(op.getValueToStore(), 1, buffers))
     return writeRows(op, rowEnd);
-  if (isContiguous && isInner(0) && op.isDimInBounds(0) &&
-      type.getDimSize(0) >= lanes && llvm::isPowerOf2_64(lanes))
+  if (haveVectors && isInner(0) && type.getDimSize(0) >= lanes &&
+      llvm::isPowerOf2_64(lanes))
     return writeBlocks(op, end);
   return writeElements(op, index(0), rowEnd, index(0), end);
 }
@@ -363,15 +363,9 @@ LogicalResult TileLowering::writeRows(vector::TransferWriteOp op,
 }
 
 LogicalResult TileLowering::writeColumns(vector::TransferWriteOp op,
-                                         Value rowEnd, Value end) {
-  auto base = cast<MemRefType>(op.getBase().getType());
-  SmallVector<int64_t> strides;
-  int64_t offset, numRows = op.getVectorType().getDimSize(0);
-  bool areVectors =
-      op.getPermutationMap().getDimPosition(0) == base.getRank() - 1 &&
-      op.isDimInBounds(0) &&
-      succeeded(base.getStridesAndOffset(strides, offset)) &&
-      strides.back() == 1 && isVectorReadable(op.getValueToStore(), 0, buffers);
+                                         bool areVectors, Value rowEnd,
+                                         Value end) {
+  int64_t numRows = op.getVectorType().getDimSize(0);
   int64_t whole = areVectors ? numRows - numRows % lanes : 0;
   if (failed(emitLoop(end, 1, [&](Value query) {
         return emitLoop(index(whole), lanes, [&](Value row) -> LogicalResult {

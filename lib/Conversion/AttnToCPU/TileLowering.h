@@ -50,9 +50,10 @@ private:
   LogicalResult writeBlocks(vector::TransferWriteOp op, Value end);
   /// Writes the rows below `rowEnd` of a tile that lies in memory as it is.
   LogicalResult writeRows(vector::TransferWriteOp op, Value rowEnd);
-  /// Writes the rows below `rowEnd` of the columns below `end`, of few queries.
-  LogicalResult writeColumns(vector::TransferWriteOp op, Value rowEnd,
-                             Value end);
+  /// Writes the rows below `rowEnd` of the columns below `end`, of few queries,
+  /// as vectors of rows where they can be.
+  LogicalResult writeColumns(vector::TransferWriteOp op, bool areVectors,
+                             Value rowEnd, Value end);
   /// Writes the elements of rows [firstRow, rowEnd), columns [first, end).
   LogicalResult writeElements(vector::TransferWriteOp op, Value firstRow,
                               Value rowEnd, Value first, Value end);
@@ -61,10 +62,18 @@ private:
   LogicalResult lowerScatter(ScatterOp op);
   // MicroKernel.cpp
   LogicalResult lowerContract(vector::ContractionOp op);
+  /// Adds the product of what `lhs` reads and the buffer `rhs` to what `op`
+  /// adds it to, and leaves the sum in the buffer `acc`.
+  LogicalResult emitProducts(vector::ContractionOp op, LhsReader &lhs,
+                             Value rhs, Value acc);
+  /// Whether a contraction gives a new tile, or adds to one in memory.
+  static bool isFromZero(vector::ContractionOp op);
   // Reductions.cpp
   LogicalResult lowerReduction(vector::MultiDimReductionOp op);
+  /// Leaves a reduction in `result`, and what is reduced in `tile`, if any.
+  LogicalResult emitReduction(vector::MultiDimReductionOp op, Value tile,
+                              Value result);
   // FewQueries.cpp
-  LogicalResult lowerContractOfFew(vector::ContractionOp op, bool rowFirst);
   LogicalResult emitProductsOfKeys(vector::ContractionOp op, LhsReader &lhs,
                                    Value rhs, Value acc);
   LogicalResult emitSumsOverKeys(vector::ContractionOp op, LhsReader &lhs,
@@ -77,7 +86,8 @@ private:
   /// of them, from `row` on, in `to`.
   LogicalResult leaveSums(vector::ContractionOp op, Value sums, int64_t count,
                           Value row, Value query, Value to);
-  LogicalResult lowerReductionOfFew(vector::MultiDimReductionOp op);
+  LogicalResult emitReductionOfFew(vector::MultiDimReductionOp op, Value tile,
+                                   Value result);
 
   /// The dimension along which vectors of a tile lie: queries are columns, and
   /// with few of them vectors lie along rows.
