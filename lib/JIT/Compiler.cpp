@@ -166,17 +166,17 @@ void Compilation::readSites(mlir::ModuleOp module) {
 static llvm::Error explain(llvm::Error error,
                            DiagnosticCollector &diagnostics) {
   std::string text;
-  bool isForOtherTarget = false, isOfOption = false;
+  std::error_code code = llvm::inconvertibleErrorCode();
   llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
     text += info.message();
-    std::error_code code = info.convertToErrorCode();
-    isForOtherTarget |= code == std::errc::not_supported;
-    isOfOption |= code == std::errc::invalid_argument;
+    // Those that makeCompileError and makeOptionError have.
+    std::error_code own = info.convertToErrorCode();
+    if (own == std::errc::not_supported || own == std::errc::invalid_argument)
+      code = own;
   });
   if (text.empty())
     return diagnostics.takeError("translation to LLVM failed");
-  return isOfOption ? makeOptionError(text)
-                    : makeCompileError(text, isForOtherTarget);
+  return llvm::createStringError(code, text);
 }
 
 llvm::Expected<KernelPackage>
