@@ -6,7 +6,7 @@ from . import _tensors
 from ._errors import InvalidArgument
 from ._compile import compile, on_clear_cache
 from .trace import Variant, trace
-from .trace._program import number_of_scale
+from .trace._program import check_head_dims, number_of_scale
 
 _OPTIONS = ("entry", "target", *compile.__kwdefaults__)
 _kernels = {}
@@ -66,11 +66,7 @@ def variant_of(q, k, v, *, layout="bhsd", scale=None, lse=False):
             "expects the heads of q to be a multiple of those of k and v, but got"
             f" {heads} and {kv_heads}"
         )
-    if q_shape[3] == 0 or v_shape[3] == 0:
-        raise InvalidArgument(
-            "expects head dimensions of 1 or more, but got"
-            f" {q_shape[3]} and {v_shape[3]}"
-        )
+    check_head_dims(q_shape[3], v_shape[3])
     return Variant(
         dtype=_tensors.element_type(q, "q"),
         dim=q_shape[3],

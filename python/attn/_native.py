@@ -10,12 +10,11 @@ import ctypes
 import functools
 import json
 import os
-import signal
 import sys
 import threading
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 
-from . import _dtypes, _library
+from . import _dtypes, _interrupts, _library
 from ._errors import Unsupported, from_status
 
 # Kinds of devices, as in DLPack.
@@ -454,13 +453,6 @@ def tune(
 
     raised = []
 
-    def postpone(number, frame):
-        # Here it may be raised between callbacks, where it would be lost.
-        try:
-            interrupt(number, frame)
-        except BaseException as exception:
-            raised.append(exception)
-
     def tell(_, stage, step, size):
         # C cannot pass on what is raised, such as by Ctrl-C.
         try:
@@ -479,12 +471,7 @@ def tune(
         max_candidates=candidates,
     )
     report, error = c_void_p(), c_void_p()
-    interrupt = signal.getsignal(signal.SIGINT)
-    is_main = threading.current_thread() is threading.main_thread()
-    postpones = is_main and callable(interrupt)
-    if postpones:
-        signal.signal(signal.SIGINT, postpone)
-    try:
+    with _interrupts.postponed(raised):
         status = library().attnTune(
             program,
             len(program),
@@ -495,9 +482,6 @@ def tune(
             byref(report),
             byref(error),
         )
-    finally:
-        if postpones:
-            signal.signal(signal.SIGINT, interrupt)
     if raised:
         if not status:
             _take(report)

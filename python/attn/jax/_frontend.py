@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from .._dtypes import LONG_NAMES
 from .._errors import InvalidArgument
 from ..trace import Variant, capture, trace
-from ..trace._program import Program
+from ..trace._program import Program, check_head_dims
 from ..trace._recorder import Capture
 from . import _calls
 
@@ -115,11 +115,7 @@ def _check(query, key, value, layout):
             "expects shapes of query, key and value that fit together, but got"
             f" {query.shape}, {key.shape} and {value.shape}"
         )
-    if query.shape[3] == 0 or value.shape[3] == 0:
-        raise InvalidArgument(
-            "expects head dimensions of 1 or more, but got"
-            f" {query.shape[3]} and {value.shape[3]}"
-        )
+    check_head_dims(query.shape[3], value.shape[3])
     if key.shape[0] not in (1, query.shape[0]):
         raise InvalidArgument(
             f"expects a batch of key of {query.shape[0]} or 1, but got {key.shape[0]}"

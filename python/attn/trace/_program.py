@@ -30,6 +30,14 @@ def number_of_scale(scale, float_type="f64"):
     )
 
 
+def check_head_dims(dim, dim_v):
+    """Raises InvalidArgument for head dimensions that no program has."""
+    if dim == 0 or dim_v == 0:
+        raise InvalidArgument(
+            f"expects head dimensions of 1 or more, but got {dim} and {dim_v}"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Variant:
     """What of the tensors of a call decides its program.
