@@ -3,9 +3,8 @@
 import torch
 
 from .._errors import Unsupported
-from . import _compat, _vmap
+from . import _captures, _compat, _vmap
 
-NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
 NO_SECOND = "expects a first gradient: attention has no second one"
 
 
@@ -45,12 +44,19 @@ class Attention(_compat.OuterFunction):
         return tuple(next(gradients) if want else None for want in ctx.needs_input_grad)
 
 
+# Compiled autograd asks each function for one.
+if hasattr(torch.autograd.Function, "_compiled_autograd_key"):
+    Attention._compiled_autograd_key = torch.autograd.Function._compiled_autograd_key
+
+
 class Transformed(torch.autograd.Function):
     """The same where torch.func is at work, which wants two steps. As PyTorch asks
     for the signature of `forward` at each call, it takes longer."""
 
     @staticmethod
     def forward(kernels, *inputs):
+        if _compat.wants_operator(inputs[0]):
+            return kernels.run_operator(inputs)
         return kernels.run(inputs, True)
 
     @staticmethod
@@ -62,7 +68,7 @@ class Transformed(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, *_):
-        raise Unsupported(NO_TANGENTS)
+        raise Unsupported(_captures.NO_TANGENTS)
 
     @staticmethod
     def vmap(info, in_dims, kernels, *inputs):
@@ -79,6 +85,10 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels, wanted, out, lse, d_out, d_lse, *inputs):
+        if _compat.wants_operator(inputs[0]):
+            return kernels.run_gradient_operator(
+                inputs, (out, lse), (d_out, d_lse), wanted
+            )
         return kernels.run_gradient(inputs, (out, lse), (d_out, d_lse), wanted)
 
     @staticmethod

@@ -1,8 +1,21 @@
 """Checks of the tensors that functions read."""
 
 import torch
+from torch.autograd import forward_ad
 
+from .._errors import Unsupported
 from ._errors import CaptureError, DeviceMismatch
+
+NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
+
+
+def check_tangents(tensors):
+    """Checks that no tensor has a tangent, which would be dropped."""
+    if forward_ad._current_level >= 0 and any(
+        isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
+        for x in tensors
+    ):
+        raise Unsupported(NO_TANGENTS)
 
 
 def check_device(tensor, query):

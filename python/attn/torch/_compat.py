@@ -5,8 +5,9 @@ import sys
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch._subclasses.functional_tensor import FunctionalTensor
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.nn.attention import flex_attention as flex
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 AuxRequest, AuxOutput = flex.AuxRequest, flex.AuxOutput
 BlockMask = flex.BlockMask
@@ -29,6 +30,12 @@ def is_fake(tensor):
     return type(tensor) is not torch.Tensor and isinstance(
         tensor, (FakeTensor, FunctionalTensor)
     )
+
+
+def wants_operator(tensor):
+    """Whether a call is part of a graph that is made, or a mode sees operators: then
+    it has to be one."""
+    return is_fake(tensor) or torch._C._len_torch_dispatch_stack() > 0
 
 
 def is_overridden(tensors):
@@ -108,6 +115,7 @@ def register_flops():
     # Loading it may take long.
     if counter is None or torch.ops.attn.forward in counter.flop_registry:
         return
+    known = set(counter.flop_registry)
 
     @counter.register_flop_formula(torch.ops.attn.forward)
     def forward(inputs, *_, **__):
@@ -125,6 +133,12 @@ def register_flops():
         return 2 * pairs * (
             query[3] * (1 + wants_query + wants_key) + value[3] * (1 + wants_value)
         )
+
+    # Counters that are at work have what there was when they were made.
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, counter.FlopCounterMode):
+            for operator in counter.flop_registry.keys() - known:
+                mode.flop_registry[operator] = counter.flop_registry[operator]
 
 
 def current_stream(device):
@@ -198,24 +212,34 @@ def without_checks(function):
 
 def replace_operator(mark, replacement):
     """Lets calls of the operator whose kernel_options have `mark` be calls of
-    `replacement`, with the same arguments."""
-    at = torch._C.DispatchKey.Autograd
-    original = _operator.py_kernels[at]
+    `replacement`, with the same arguments: (query, key, value, score_mod, block_mask,
+    scale, kernel_options, ...)."""
     untraced = None
 
-    def choose(query, key, value, score_mod, block_mask, scale, options, *inputs):
+    def replaced(*arguments):
         nonlocal untraced
-        function = original
-        if mark in options:
-            # Where the compiler has given up a graph, it would go on with our code.
-            # Not at the top: this imports it.
-            untraced = untraced or torch.compiler.disable(replacement)
-            function = untraced
-        return function(
-            query, key, value, score_mod, block_mask, scale, options, *inputs
-        )
+        # Where the compiler has given up a graph, it would go on with our code. Not
+        # at the top: this imports it.
+        untraced = untraced or torch.compiler.disable(replacement)
+        return untraced(*arguments)
+
+    at = torch._C.DispatchKey.Autograd
+    original = _operator.py_kernels[at]
+
+    def choose(*arguments):
+        return (replaced if mark in arguments[6] else original)(*arguments)
 
     _operator.py_kernels[at] = choose
+    # Graphs in graphs, such as those of torch.cond, come here without gradients.
+    of_mode = _operator.python_key_table[FunctionalTensorMode]
+
+    def choose_in_mode(mode, *arguments):
+        if mark not in arguments[6]:
+            return of_mode(mode, *arguments)
+        with mode:
+            return replaced(*arguments)
+
+    _operator.python_key_table[FunctionalTensorMode] = choose_in_mode
     _operator._dispatch_cache.clear()
     _let_pass(mark)
 

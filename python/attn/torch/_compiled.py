@@ -9,7 +9,7 @@ replaced by attn::forward.
 
 import torch
 
-from ..trace import Variant, trace
+from ..trace import Variant, log_program, trace_as
 from ..trace._proxy import Scalar, Table
 from . import _captures, _compat, _kernels, _options, _reference
 
@@ -78,54 +78,55 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
     )
 
 
-class _Inputs:
-    """What the graph of a function reads."""
+class _Symbols:
+    """What a recorder asks for values that are symbols of a graph, such as lengths
+    and what it computes of these. `numbers` gets scalars of the program, with their
+    values."""
 
-    def __init__(self, name, values):
-        self._name = name
-        self._values = values
+    def __init__(self, recorder, numbers):
+        self._recorder = recorder
+        self._numbers = numbers
+        self._tensors = {}
 
-    def traced(self, recorder, numbers):
-        """The inputs for a call of the function. `numbers` gets scalars of the
-        program, with their values."""
+    def __call__(self, value):
+        """The number of a value that is a symbol, or None."""
+        if not isinstance(value, (torch.SymInt, torch.SymFloat)):
+            return None
+        return self.scalar(value, ("symbol", str(value)))
 
-        def scalar(value, variable):
-            if isinstance(value, torch.SymFloat):
-                return element(value, variable)
-            kind = float if isinstance(value, float) else int
-            # Nothing depends on what it is.
-            example = value if isinstance(value, kind) else _compat.example(value, kind)
-            number = recorder.scalar(example, variable=variable)
-            numbers.append((recorder.ops[number - recorder._arguments][1], value))
-            return number
+    def scalar(self, value, variable):
+        """The number of a value of the graph, which has a name."""
+        recorder = self._recorder
+        if isinstance(value, torch.SymFloat):
+            return self._element(value, variable)
+        kind = float if isinstance(value, float) else int
+        # Nothing depends on what it is.
+        example = value if isinstance(value, kind) else _compat.example(value, kind)
+        number = recorder.scalar(example, variable=variable)
+        self._numbers.append((recorder.ops[number - recorder._arguments][1], value))
+        return number
 
-        numbers_of = {}
+    def _element(self, value, variable):
+        """That of a tensor: a number of an operator would be a constant, with a
+        guard."""
+        tensor = self._tensors.get(variable)
+        if tensor is None:
+            # What the compiler makes an operation on tensors alone.
+            tensor = torch.ones((), dtype=torch.float64) * value
+            self._tensors[variable] = tensor
+        return self._recorder.load(tensor, ())
 
-        def element(value, variable):
-            """That of a tensor: a number of an operator would be a constant, with a
-            guard."""
-            tensor = numbers_of.get(variable)
-            if tensor is None:
-                # What the compiler makes an operation on tensors alone.
-                tensor = torch.ones((), dtype=torch.float64) * value
-                numbers_of[variable] = tensor
-            return recorder.load(tensor, ())
 
-        def symbol(value):
-            # What the graph computes of lengths, such as one minus 1.
-            if not isinstance(value, (torch.SymInt, torch.SymFloat)):
-                return None
-            return scalar(value, ("symbol", str(value)))
-
-        recorder.symbol = symbol
-        for position, value in enumerate(self._values):
-            if not isinstance(value, torch.Tensor):
-                yield Scalar(recorder, scalar(value, (self._name, position)))
-            elif value.dim() == 0:
-                # Its contents are not known here.
-                yield Table(recorder, value)._element(())
-            else:
-                yield value
+def _traced(recorder, name, values):
+    """What the graph of a function reads, for a call of the function."""
+    for position, value in enumerate(values):
+        if not isinstance(value, torch.Tensor):
+            yield Scalar(recorder, recorder.symbol.scalar(value, (name, position)))
+        elif value.dim() == 0:
+            # Its contents are not known here.
+            yield Table(recorder, value)._element(())
+        else:
+            yield value
 
 
 def _replace(
@@ -148,9 +149,9 @@ def _replace(
     mask = kernel_options.get("ATTN_MASK", 0)
     dropout = kernel_options.get("ATTN_DROPOUT")
     try:
-        return _by_kernel(
-            query, key, value, functions, inputs, scale, without, mask, dropout
-        )
+        traced = map(_with_inputs, functions, ("score", "mask"), inputs)
+        out, lse = by_kernel(query, key, value, traced, scale, without, mask, dropout)
+        return out, lse, lse.new_empty(0)
     except _reference.REASONS as error:
         if compile_options.fallback is None or dropout is not None:
             raise
@@ -166,32 +167,31 @@ def _replace(
     return out, lse, lse.new_empty(0)
 
 
-def _by_kernel(
-    query, key, value, functions, inputs, scale, compile_options, mask, dropout
-):
-    """Those of `functions`, for scores and masks, read what is in `inputs`."""
-    (score_mod, mask_mod), (score_inputs, mask_inputs) = functions, inputs
-    numbers = []
-
-    def traceable(function, inputs):
-        function = _compat.without_checks(function)
-        return lambda *values: function(
-            *values, *inputs.traced(values[0]._recorder, numbers)
-        )
-
-    program = trace(
-        traceable(score_mod, _Inputs("score", score_inputs)),
-        traceable(mask_mod, _Inputs("mask", mask_inputs)),
-        namespace="torch",
-        device=query.device,
+def _with_inputs(function, name, inputs):
+    """A function of a graph that reads what is in `inputs`."""
+    function = _compat.without_checks(function)
+    return lambda *values: function(
+        *values, *_traced(values[0]._recorder, name, inputs)
     )
+
+
+def by_kernel(
+    query, key, value, functions, scale, compile_options, mask=0, dropout=None
+):
+    """The output and the log-sum-exp by attn::forward. `functions` are those for
+    scores and masks, which may be None."""
+    numbers = []
+    program = trace_as(
+        *(*functions, "torch", query.device),
+        symbols_of=lambda recorder: _Symbols(recorder, numbers),
+    )
+    log_program(program)
     if dropout is not None:
         program = program.with_dropout(*dropout)
     _captures.check(program, query)
-    out, lse = operator(
-        program, query, key, value, scale, compile_options, numbers, mask
-    )
-    return out, lse, lse.new_empty(0)
+    captured = [capture.tensor for capture in program.captures]
+    _captures.check_tangents((query, key, value, *captured))
+    return operator(program, query, key, value, scale, compile_options, numbers, mask)
 
 
 _compat.replace_operator("ATTN", _replace)

@@ -4,7 +4,6 @@ import warnings
 
 import torch
 from torch import overrides
-from torch.autograd import forward_ad
 
 from .._errors import Unsupported
 from ..trace._reuse import program_of
@@ -205,7 +204,9 @@ def dtype_of_cast(query):
 
 def cast(query, key, value):
     """The tensors in the dtype of an autocast region, if they are in one."""
-    if not _compat.may_cast():
+    if not _compat.may_cast() or not all(
+        [isinstance(x, torch.Tensor) for x in (query, key, value)]
+    ):
         return query, key, value
     dtype = dtype_of_cast(query)
     if dtype is None:
@@ -223,18 +224,9 @@ def arguments(program, query):
     ]
 
 
-def _check_tangents(tensors):
-    """Checks that no tensor has a tangent, which would be dropped."""
-    if forward_ad._current_level >= 0 and any(
-        isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
-        for x in tensors
-    ):
-        raise Unsupported(_autograd.NO_TANGENTS)
-
-
 def call(found, query, key, value, captured, wants_lse):
     """Runs kernels, with a gradient where one is wanted."""
-    _check_tangents((query, key, value, *captured))
+    _captures.check_tangents((query, key, value, *captured))
     if _compat.is_transformed():
         return _autograd.Transformed.apply(found, query, key, value, *captured)
     if torch.is_grad_enabled() and (
@@ -279,19 +271,18 @@ def _run(
     """The same by kernels. With `gradients_at_once`, those that gradients need are
     compiled before anything runs, so that what they cannot do is an error here."""
     query, key, value, score_mod, mask_mod, scale = what
+    # torch.func takes Functions of PyTorch apart, and no operators.
+    if _compat.wants_operator(query) and not _compat.is_transformed():
+        functions = score_mod, mask_mod
+        mask = 0 if shared is None else shared.number
+        return _compiled.by_kernel(
+            query, key, value, functions, scale, compile_options, mask, dropout
+        )
     program = program_of(score_mod, mask_mod, query.device)
     if dropout is not None:
         program = program.with_dropout(*dropout)
     if program.captures:
         _captures.check(program, query)
-    # A graph that is made of real tensors has the operator, too.
-    if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
-        captured = [capture.tensor for capture in program.captures]
-        _check_tangents((query, key, value, *captured))
-        mask = 0 if shared is None else shared.number
-        return _compiled.operator(
-            program, query, key, value, scale, compile_options, mask=mask
-        )
     found = _kernels.lookup(program, query, key, value, scale, compile_options)
     if shared is not None:
         found = found.sharing(shared)
@@ -379,11 +370,11 @@ def with_dropout(
     """flex_attention, of plain tensors, whose probabilities are dropped as those of
     `sdpa` are. Returns the output, and the log-sum-exp, in which nothing is."""
     check_dropout(dropout_p)
-    mask_mod = _check(query, key, value, block_mask, enable_gqa, False)
     compile_options = _options.NONE
     if not torch.compiler.is_dynamo_compiling():
         compile_options = _options.read(kernel_options, may_fall_back=True)
         query, key, value = cast(query, key, value)
+    mask_mod = _check(query, key, value, block_mask, enable_gqa, False)
     what = query, key, value, score_mod, mask_mod, scale
     shared = getattr(block_mask, "shared", None)
     dropout = draw(dropout_p, query.device)
@@ -459,6 +450,8 @@ def flex_attention(
         check_request(return_aux)
         wants_lse = return_aux.lse
     has_parts = type(query) not in _PLAIN and _sharded.is_sharded(query)
+    if not torch.compiler.is_dynamo_compiling():
+        query, key, value = cast(query, key, value)
     mask_mod = _check(query, key, value, block_mask, enable_gqa, has_parts)
     if has_parts:
 
@@ -475,7 +468,6 @@ def flex_attention(
         if return_lse:
             _warn_of_lse()
         compile_options = _options.read(kernel_options, may_fall_back=True)
-        query, key, value = cast(query, key, value)
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores
     given = compile_options, kernel_options

@@ -259,8 +259,8 @@ def _gradient_result(x, place):
 class Kernels:
     """The kernels of a program for tensors of one kind. `texts` are that of the
     program without the log-sum-exp as a result, and that with it.
-    `reads_batch` is whether functions of the program may ask for the batch, and
-    `masked` the numbers of the captures that its mask reads."""
+    `reads_batch` is whether results may depend on the number of the batch, and
+    `masked` the numbers of the captures that the mask reads."""
 
     def __init__(self, texts, device, compile_options, reads_batch=True, masked=()):
         self.reads_batch = reads_batch
@@ -372,6 +372,34 @@ class Kernels:
         run = kernel.profiled if _compat.is_profiled() else kernel.call
         return tuple(run((*inputs, *saved, *cotangents), self._shared))
 
+    def _as_operands(self, inputs):
+        """Inputs as the operators attn::forward and attn::backward take them:
+        tensors, integers and floats; and the program and its options."""
+        _compat.register_flops()
+        count = self.count_tensors()
+        ints, floats = [self._shared.number if self._shared else 0], []
+        infos = self.forward(True).kernel.inputs[count:]
+        for x, info in zip(inputs[count:], infos):
+            is_float = info.dtype.startswith("f") or info.dtype == "bf16"
+            (floats if is_float else ints).append(float(x) if is_float else int(x))
+        text = " ".join(self._texts[True].splitlines())
+        operands = list(inputs[:count]), ints, floats
+        return operands, (text, _options.encode(self._options))
+
+    def run_operator(self, inputs):
+        """The output and the log-sum-exp by attn::forward, which modes of PyTorch
+        see, such as those that make graphs or count operations."""
+        operands, program = self._as_operands(inputs)
+        return torch.ops.attn.forward(*operands, *program)
+
+    def run_gradient_operator(self, inputs, saved, cotangents, wanted):
+        """The same of `run_gradient`, by attn::backward."""
+        operands, program = self._as_operands(inputs)
+        wanted = list(wanted)[: len(operands[0])]
+        return tuple(
+            torch.ops.attn.backward(*operands, *saved, *cotangents, *program, wanted)
+        )
+
 
 _kernels = {}
 
@@ -442,7 +470,9 @@ def lookup(program, query, key, value, scale, compile_options):
             program.to_mlir(Variant(**dict(variant), lse=lse)) for lse in (False, True)
         ]
         masked = program.masked_captures()
-        made = Kernels(texts, place, compile_options, program.reads(0), masked)
+        # Which pairs are dropped depends on the batch, too.
+        reads_batch = program.reads(0) or program.dropout is not None
+        made = Kernels(texts, place, compile_options, reads_batch, masked)
         found = _kernels.setdefault(at, made)
     return found
 

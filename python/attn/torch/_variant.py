@@ -9,7 +9,7 @@ from ..trace._errors import ArityError
 from ..trace._proxy import Scalar
 from ..trace._recorder import Capture
 from . import _captures as checks
-from . import _compiled, _frontend, _kernels, _options
+from . import _compat, _compiled, _frontend, _kernels, _options
 from ._errors import InvalidArgument
 
 # Of captures of so many shapes a Variant knows; then all are forgotten.
@@ -111,6 +111,8 @@ class Variant:
         [B, Hq, L]. Hq may be a multiple of Hkv, and the batch of keys be 1."""
         if torch.compiler.is_dynamo_compiling():
             return self._compiled(query, key, value, captures, return_lse)
+        if _compat.wants_operator(query):
+            return self._in_graph(query, key, value, captures, return_lse)
         try:
             query, key, value = _frontend.cast(query, key, value)
             shape, device = query.shape, query.device
@@ -162,6 +164,22 @@ class Variant:
             self._scale,
             self._kernel_options,
             self._shared,
+        )
+        return (out, lse) if return_lse else out
+
+    def _in_graph(self, query, key, value, captures, return_lse):
+        """As flex_attention does it, at each call."""
+        query, key, value = _frontend.cast(query, key, value)
+        _frontend.check_tensors(query, key, value)
+        _frontend.check_shapes(query, key, value, None, True, any_batch=True)
+
+        def with_captures(function):
+            return function and (lambda *values: function(*values, *captures))
+
+        functions = with_captures(self._score_mod), with_captures(self._mask_mod)
+        out, lse = _frontend.dispatch(
+            (query, key, value, *functions, self._scale),
+            *(return_lse, self._options, self._kernel_options, self._shared),
         )
         return (out, lse) if return_lse else out
 

@@ -63,15 +63,23 @@ def trace(score_mod=None, mask_mod=None, *, namespace=None, device=None):
     given = score_mod, mask_mod, namespace, device
     program = trace_as(*given)
     program.relocate = functools.partial(trace_as, *given, True)
-    if b"ATTN_LOG" in _environ.SET and "trace" in os.environ.get("ATTN_LOG", "").split(","):
-        write_log(program)
+    log_program(program)
     return program
 
 
-def trace_as(score_mod, mask_mod, namespace, device, located=False):
+def log_program(program):
+    """Writes the program where ATTN_LOG asks for that."""
+    if b"ATTN_LOG" in _environ.SET and "trace" in os.environ.get("ATTN_LOG", "").split(","):
+        write_log(program)
+
+
+def trace_as(
+    score_mod, mask_mod, namespace, device, located=False, symbols_of=lambda _: None
+):
     """The same, of which nothing is written; with the places of operations if it is
-    to be `located`."""
+    to be `located`. `symbols_of` gives what Recorder.symbol is to be."""
     recorder = Recorder(SCORE_KINDS, None, namespace, device, located)
+    recorder.symbol = symbols_of(recorder)
     score = mask = None
     with _mode(recorder) as mode:
         if score_mod is not None:
@@ -79,6 +87,7 @@ def trace_as(score_mod, mask_mod, namespace, device, located=False):
         if mask_mod is not None:
             other = Recorder(MASK_KINDS, recorder, namespace, device, located)
             other.wants_gradient = recorder.wants_gradient
+            other.symbol = symbols_of(other)
             if mode is not None:
                 mode.recorder = other
             mask = _run(mask_mod, other, "mask_mod")

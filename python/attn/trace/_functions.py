@@ -77,7 +77,7 @@ def _number(value):
         not _proxy.is_jax(value)
         and getattr(getattr(value, "device", None), "type", None) == "cpu"
         and not value.requires_grad
-        and not _is_batched(value)
+        and not is_transformed(value)
         and not _is_fake(value)
     )
     if len(shape) or not is_here:
@@ -88,9 +88,14 @@ def _number(value):
     return number
 
 
-def _is_batched(tensor):
-    """Whether this is one of torch.func.vmap, which stands for several."""
-    return sys.modules["torch"]._C._functorch.is_batchedtensor(tensor)
+def is_transformed(tensor):
+    """Whether this is a tensor of torch.func, which stands for several or has a
+    tangent, or another one with a tangent."""
+    torch = sys.modules["torch"]
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor) or (
+        torch.autograd.forward_ad._current_level >= 0
+        and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
+    )
 
 
 def _is_fake(tensor):

@@ -19,7 +19,7 @@ import torch
 
 from .._compile import on_clear_cache
 from ._errors import is_library
-from ._functions import FUNCTIONS
+from ._functions import FUNCTIONS, is_transformed
 
 # Objects that are looked at, of a call.
 _MOST_VISITED = 200
@@ -301,11 +301,9 @@ class Reach:
         key += tensor.dtype, shape, not shape or tensor.stride(-1) == 1
         # Of one number in the memory of the CPU the trace reads the contents.
         if not shape and tensor.is_cpu and not tensor.requires_grad:
-            try:
-                number = tensor.item()
-            except RuntimeError:  # one of torch.func.vmap
-                raise Unfit from None
-            self.add(number)
+            if is_transformed(tensor):
+                raise Unfit
+            self.add(tensor.item())
         self.tensors.append(tensor)
 
     def _add_function(self, function):
