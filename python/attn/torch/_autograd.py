@@ -5,6 +5,10 @@ import torch
 from .._errors import Unsupported
 from . import _captures, _compat, _vmap
 
+NO_BATCHED = (
+    "expects one gradient at a time, but got a batch of them (is_grads_batched,"
+    " vectorize, check_batched_grad): torch.func.vmap of torch.func.vjp computes such"
+)
 NO_SECOND = "expects a first gradient: attention has no second one"
 
 
@@ -30,6 +34,8 @@ class Attention(_compat.OuterFunction):
     def backward(ctx, d_out, d_lse):
         kernels, numbers = ctx.rest
         *tensors, out, lse = ctx.saved_tensors
+        if _compat.is_batched(d_out) or _compat.is_batched(d_lse):
+            raise Unsupported(NO_BATCHED)
         # Where nobody differentiates or transforms what follows, as usual, it is no
         # function: PyTorch asks for the signature of one at each call.
         is_plain = not torch.is_grad_enabled() and not _compat.is_transformed()

@@ -1,6 +1,7 @@
 """What differs between versions of PyTorch, and what has no public name there."""
 
 import math
+import operator
 import sys
 
 import torch
@@ -54,6 +55,14 @@ def is_varlen_request(value):
 
 # Whether there is a region of autocast for some device, which is soon told.
 may_cast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+
+
+def is_batched(tensor):
+    """Whether a tensor is a batch of torch.autograd, which is none of torch.func."""
+    return (
+        not torch.compiler.is_dynamo_compiling()
+        and torch._C._functorch.is_legacy_batchedtensor(tensor)
+    )
 
 
 # Whether a function of torch.func is at work.
@@ -200,14 +209,42 @@ def call_operator(query, key, value, score_mod, mask_mod, scale, kernel_options)
     return _operator(query, key, value, score_mod, blocks, scale, kernel_options)
 
 
-def without_checks(function):
-    """The function of an operator, whose calls may return values that are traced."""
-    for node in getattr(getattr(function, "graph", None), "nodes", ()):
-        # How torch.export in its strict mode reads tensors at indices.
+def _read(table, *indices):
+    return table[indices]
+
+
+def plain_graph(function):
+    """The function of an operator, whose calls may take and return values that are
+    traced. For torch.export, which makes a Function of autograd of reads at indices,
+    and tensors of indices that are numbers, whose contents it then loses."""
+    graph = getattr(function, "graph", None)
+    changed = False
+    for node in getattr(graph, "nodes", ()):
         if getattr(node.target, "_name", None) == "flat_apply":
-            node.kwargs = {**node.kwargs, "checked_output": False}
-            function.recompile()
+            # (what is called, how the rest is packed, its name, table, indices ...)
+            node.target, node.args, node.kwargs = _read, tuple(node.args[3:]), {}
+            changed = True
+        elif node.target is operator.getitem and isinstance(node.args[1], tuple):
+            changed |= _select_first(graph, node)
+    if changed:
+        graph.eliminate_dead_code()
+        function.recompile()
     return function
+
+
+def _select_first(graph, node):
+    """Makes `table[2, i]` of a graph `table.select(0, 2)[i]`. Returns whether there
+    was such a number."""
+    table, indices = node.args
+    rest = [x for x in indices if isinstance(x, torch.fx.Node)]
+    numbers = [(dim, x) for dim, x in enumerate(indices) if type(x) is int]
+    if not (numbers and rest) or len(numbers) + len(rest) != len(indices):
+        return False
+    with graph.inserting_before(node):
+        for dim, number in reversed(numbers):
+            table = graph.call_method("select", (table, dim, number))
+    node.args = table, tuple(rest)
+    return True
 
 
 def replace_operator(mark, replacement):

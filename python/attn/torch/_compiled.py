@@ -158,7 +158,7 @@ def _replace(
         _reference.warn(error)
 
     def of(function, inputs):
-        function = _compat.without_checks(function)
+        function = _compat.plain_graph(function)
         return lambda *values: function(*values, *inputs)
 
     out, lse = _reference.attention(
@@ -169,7 +169,7 @@ def _replace(
 
 def _with_inputs(function, name, inputs):
     """A function of a graph that reads what is in `inputs`."""
-    function = _compat.without_checks(function)
+    function = _compat.plain_graph(function)
     return lambda *values: function(
         *values, *_traced(values[0]._recorder, name, inputs)
     )

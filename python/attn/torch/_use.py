@@ -6,7 +6,7 @@ import warnings
 import torch
 from torch.nn.attention import flex_attention as flex
 
-from .._errors import InvalidArgument
+from .._errors import InvalidArgument, Unsupported
 from . import _frontend, _reference
 from ._sdpa import sdpa
 
@@ -123,6 +123,11 @@ class use:
 
     def start(self):
         """Replaces the names, and returns this object."""
+        if torch.compiler.is_dynamo_compiling():
+            raise Unsupported(
+                "expects attn.torch.use around what torch.compile compiles, but got it"
+                " inside"
+            )
         for name, module in list(sys.modules.items()):
             if name.startswith(_SKIPPED):
                 continue
