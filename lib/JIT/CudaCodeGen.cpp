@@ -8,6 +8,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
@@ -63,8 +65,9 @@ createCudaMachine(llvm::StringRef chip, unsigned optLevel, int64_t ptxVersion) {
   if (!found)
     return makeCompileError("error: " + message);
   llvm::TargetOptions options;
-  // A multiplication and an addition become one instruction.
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // A multiplication and an addition become one instruction where that is
+  // allowed (hopper-allow-contraction).
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       triple, chip, "+ptx" + std::to_string(ptxVersion), options,
       /*RM=*/std::nullopt,
@@ -374,6 +377,28 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
   return code;
 }
 
+namespace {
+/// Leaves out a pass of the code generator that compares each address of a block
+/// with all before it, and takes seconds where there are hundreds.
+struct PassGate : llvm::OptPassGate {
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {
+    return name != "slsr";
+  }
+};
+} // namespace
+
+/// Whether some block computes so many addresses. Where there are few, the pass
+/// saves registers.
+static bool hasManyAddresses(const llvm::Module &module) {
+  constexpr int64_t many = 100;
+  for (const llvm::Function &function : module)
+    for (const llvm::BasicBlock &block : function)
+      if (llvm::count_if(block, llvm::IsaPred<llvm::GetElementPtrInst>) > many)
+        return true;
+  return false;
+}
+
 static bool isKernel(mlir::LLVM::LLVMFuncOp function) {
   return function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName());
 }
@@ -405,6 +430,9 @@ static llvm::Expected<CudaCode> makeCode(mlir::gpu::GPUModuleOp module,
       if (isKernel(function))
         code.module->getFunction(function.getName())
             ->setName(makeKernelName(function.getName()));
+    static PassGate gate;
+    if (hasManyAddresses(*code.module))
+      code.context->setOptPassGate(gate);
     dumpModule(options, "llvm", *code.module);
     return llvm::Error::success();
   };

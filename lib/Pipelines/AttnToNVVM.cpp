@@ -127,6 +127,7 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLowerAffinePass());
+  kernels.addNestedPass<gpu::GPUFuncOp>(createHopperAllowContractionPass());
   kernels.addNestedPass<gpu::GPUFuncOp>(createHopperAssignLayoutsPass());
   AttnHopperLowerPassOptions lower;
   lower.accurateTanh = options.accurateTanh;

@@ -5,7 +5,7 @@
 // With a factor of 1, what is added to the product is still added by threads.
 
 // CHECK: llvm.func @unscaled(
-// CHECK: %[[SUM:.*]] = llvm.fadd %[[S:.*]], %[[S]] : f32
+// CHECK: %[[SUM:.*]] = llvm.fadd %[[S:.*]], %[[S]] {fastmathFlags = #llvm.fastmath<contract>} : f32
 // CHECK: llvm.intr.minimum(%[[SUM]],
 func.func @unscaled(%q: tensor<1x2x?x64xbf16>, %o: tensor<1x2x?x64xbf16>) -> tensor<1x2x?x64xbf16> {
   %r = attn.attention scale 1.0

@@ -19,7 +19,8 @@ namespace attn {
 /// In which arithmetic a function is evaluated.
 enum class EvalMode {
   /// Everything that is a float is a double, whatever its type, and nothing is
-  /// rounded: `arith.truncf` is the identity and a sum over keys that is f32 in
+  /// rounded, but in masks, as what is compared there decides which keys take
+  /// part: `arith.truncf` is the identity and a sum over keys that is f32 in
   /// the definition is a sum of doubles. Inputs and constants are exact. For
   /// f64
   /// inputs, scores and sums of attention are long double, so that the

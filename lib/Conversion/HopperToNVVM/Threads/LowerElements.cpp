@@ -147,10 +147,12 @@ static FailureOr<Elements> lowerSelect(arith::SelectOp op,
 }
 
 /// x * (y + c) as x * c + x * y, of which the last product is the same for many
-/// elements, so that one instruction is left.
+/// elements, so that one instruction is left: where it may round twice.
 static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
                                                Operands<arith::MulFOp> in,
                                                ThreadBuilder &b) {
+  if (!bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::contract))
+    return failure();
   auto getSums = [&](ValueRange elements) -> FailureOr<SmallVector<FloatSum>> {
     SmallVector<FloatSum> list;
     for (Value element : elements) {
@@ -175,6 +177,11 @@ static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
       continue;
     }
     Value product = b.mul(x, term.base);
+    // Not 0 times x, which may be infinite.
+    if (term.offset == 0) {
+      list.push_back(product);
+      continue;
+    }
     list.push_back(LLVM::FMAOp::create(b, b.getF32Type(), x, offset, product));
   }
   return list;

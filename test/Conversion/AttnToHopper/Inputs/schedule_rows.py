@@ -64,6 +64,16 @@ BY_HAND = {
         %z = arith.addf %x, %f : f32
         %y = arith.addf %s, %z : f32""",
     ),
+    "distance": (
+        ("slopes", "tensor<?xf32>"),
+        """%slope = tensor.extract %slopes[%h] : tensor<?xf32>
+        %d = arith.subi %i, %j : index
+        %a = math.absi %d : index
+        %n = arith.index_cast %a : index to i32
+        %f = arith.sitofp %n : i32 to f32
+        %x = arith.mulf %slope, %f : f32
+        %y = arith.subf %s, %x : f32""",
+    ),
 }
 # Masks that read an element for each pair: of documents, and of blocks whose size is a
 # number of the call.

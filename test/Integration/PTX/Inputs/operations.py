@@ -7,6 +7,8 @@ has thought of is an unknown instruction, and not one that is taken for another.
 
 import functools
 
+import itertools
+
 import numpy
 
 _TYPES = {
@@ -233,8 +235,8 @@ def _add_comparisons(table):
 def _add_floats(table):
     binary = {"add": numpy.add, "sub": numpy.subtract, "mul": numpy.multiply}
     for operation, function in binary.items():
-        for rounding in ("", ".rn"):
-            table[f"{operation}{rounding}.f32"] = (("f32", "f32"), function)
+        for rounding, name in itertools.product(("", ".rn"), ("f32", "f64")):
+            table[f"{operation}{rounding}.{name}"] = ((name, name), function)
     for name in "f32", "f64":
         table[f"max.{name}"] = ((name, name), numpy.fmax)
         table[f"min.{name}"] = ((name, name), numpy.fmin)
@@ -249,8 +251,6 @@ def _add_floats(table):
     )
     # Of powers of two, products are exact; of angles, they are rounded to f32.
     table["fma.rn.f64"] = (("f64",) * 3, lambda a, b, c: a * b + c)
-    for operation, function in binary.items():
-        table[f"{operation}.f64"] = (("f64", "f64"), function)
     unary = {
         "neg": numpy.negative,
         "abs": numpy.abs,

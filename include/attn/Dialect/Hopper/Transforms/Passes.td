@@ -310,6 +310,32 @@ def HopperLowerWorkLoopPass : Pass<"hopper-lower-work-loop", "::mlir::gpu::GPUFu
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
+def HopperAllowContractionPass : Pass<"hopper-allow-contraction", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "say which products and sums may be one instruction";
+  let description = [{
+    Additions, subtractions and multiplications of f32 get `fastmath<contract>` where rounding once in place of twice changes no more than last bits: of what depends on a product of matrices, and of what meets such a value
+    by operations that are continuous everywhere. What a comparison, a rounding to integers, a root, a logarithm or a quotient reads is rounded after each operation, as the program says, and as the tables of a mask and a CPU have it.
+
+    Before:
+
+    ```mlir
+    %bias = arith.mulf %slope, %distance : vector<80x64xf32>
+    %score = arith.addf %product, %bias : vector<80x64xf32>
+    %limit = arith.mulf %rate, %row : vector<1x64xf32>
+    %allowed = arith.cmpf ole, %key, %limit : vector<1x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %bias = arith.mulf %slope, %distance fastmath<contract> : vector<80x64xf32>
+    %score = arith.addf %product, %bias fastmath<contract> : vector<80x64xf32>
+    %limit = arith.mulf %rate, %row : vector<1x64xf32>
+    %allowed = arith.cmpf ole, %key, %limit : vector<1x64xf32>
+    ```
+  }];
+}
+
 def HopperAssignLayoutsPass : Pass<"hopper-assign-layouts", "::mlir::gpu::GPUFuncOp"> {
   let summary = "say which thread of a warpgroup holds which elements";
   let description = [{
