@@ -378,8 +378,8 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
 }
 
 namespace {
-/// Leaves out a pass of the code generator that compares each address of a block
-/// with all before it, and takes seconds where there are hundreds.
+/// Leaves out a pass of the code generator that compares each address of a
+/// block with all before it, and takes seconds where there are hundreds.
 struct PassGate : llvm::OptPassGate {
   bool isEnabled() const override { return true; }
   bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {

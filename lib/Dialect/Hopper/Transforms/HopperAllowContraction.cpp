@@ -78,8 +78,8 @@ private:
 };
 } // namespace
 
-/// Whether a value is at least 0 by its form, such as a sum of squares, in which
-/// nothing cancels.
+/// Whether a value is at least 0 by its form, such as a sum of squares, in
+/// which nothing cancels.
 static bool isNotNegative(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -116,9 +116,10 @@ static bool isContinuousIn(Operation *op, unsigned operand) {
 
 bool Contractions::isSmooth(OpOperand &use) {
   Operation *user = use.getOwner();
-  if (isa<scf::YieldOp>(user) && isa<scf::IfOp, scf::ExecuteRegionOp>(
-                                     user->getParentOp()))
-    return hasSmoothUses(user->getParentOp()->getResult(use.getOperandNumber()));
+  if (isa<scf::YieldOp>(user) &&
+      isa<scf::IfOp, scf::ExecuteRegionOp>(user->getParentOp()))
+    return hasSmoothUses(
+        user->getParentOp()->getResult(use.getOperandNumber()));
   // Of a loop or a branch, the operand may be read by anything inside.
   if (user->getNumRegions() == 0 &&
       llvm::any_of(user->getResults(),
@@ -137,9 +138,8 @@ bool Contractions::mayContract(Operation *op) {
   auto [it, isNew] = known.try_emplace(op, false);
   if (!isNew)
     return it->second;
-  bool may = llvm::all_of(op->getResults(), [&](Value result) {
-    return hasSmoothUses(result);
-  });
+  bool may = llvm::all_of(op->getResults(),
+                          [&](Value result) { return hasSmoothUses(result); });
   known[op] = may;
   return may;
 }
