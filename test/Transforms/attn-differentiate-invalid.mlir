@@ -63,7 +63,7 @@ func.func @decay(%x: tensor<8x4xf32>, %o: tensor<8xf32>) -> tensor<8xf32> {
 // Not an input, but a tensor that is read.
 func.func @outside(%x: tensor<8xf32>, %t: tensor<8xf32>) -> tensor<8xf32> {
   %e = tensor.empty() : tensor<8xf32>
-  // expected-error @below {{'linalg.generic' has no derivative}}
+  // expected-error @below {{'linalg.generic' has no derivative where its body reads a tensor from outside that a gradient is wanted of; make that an input}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
       ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
     ^bb0(%a: f32, %out: f32):

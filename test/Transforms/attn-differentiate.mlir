@@ -108,6 +108,17 @@ func.func @around(%x: tensor<1x?x20xf32>, %k: tensor<1x?x2x8xf32>, %oi: tensor<1
   return %o : tensor<1x?x2x8xf32>
 }
 
+// A slice that is put into a tensor has its part of the gradient, and the tensor the
+// rest.
+// CHECK-LABEL: func.func @put_grad(
+// CHECK:         %[[PART:.+]] = tensor.extract_slice %[[ALL:.+]][0, 0, 0, 2] [1, 2, 4, 3] [1, 1, 1, 1] : tensor<1x2x4x8xf32> to tensor<1x2x4x3xf32>
+// CHECK:         %[[REST:.+]] = tensor.insert_slice %{{.+}} into %[[ALL]][0, 0, 0, 2] [1, 2, 4, 3] [1, 1, 1, 1]
+// CHECK:         return %[[REST]], %[[PART]]
+func.func @put(%x: tensor<1x2x4x8xf32> {attn.name = "x"}, %y: tensor<1x2x4x3xf32> {attn.name = "y"}) -> tensor<1x2x4x8xf32> {
+  %z = tensor.insert_slice %y into %x[0, 0, 0, 2] [1, 2, 4, 3] [1, 1, 1, 1] : tensor<1x2x4x3xf32> into tensor<1x2x4x8xf32>
+  return %z : tensor<1x2x4x8xf32>
+}
+
 // A capture that only the mask reads has no gradient.
 // CHECK-LABEL: func.func @limits_grad(
 // CHECK-SAME:    -> (tensor<1x2x4x8xf32> {attn.name = "dx"}, tensor<4xf32> {attn.name = "dslopes"}) {

@@ -166,6 +166,21 @@ static LogicalResult reverse(Operation &op, Cotangents &cotangents) {
                                        op.getMixedOffsets(), op.getMixedSizes(),
                                        op.getMixedStrides()));
       })
+      .Case([&](tensor::InsertSliceOp op) {
+        Value all = gradient().value;
+        auto type = op.getSourceType().clone(getElementTypeOrSelf(all));
+        Value part = tensor::ExtractSliceOp::create(
+            builder, loc, type, all, op.getMixedOffsets(), op.getMixedSizes(),
+            op.getMixedStrides());
+        Value rest = all;
+        // Of a destination without contents nothing is wanted.
+        if (cotangents.isActive(op.getDest()))
+          rest = tensor::InsertSliceOp::create(
+              builder, loc, createZeros(builder, loc, op.getSource()), all,
+              op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides());
+        (void)add(op.getSource(), part);
+        return add(op.getDest(), rest);
+      })
       .Case([&](tensor::CollapseShapeOp op) {
         return add(op.getSrc(),
                    tensor::ExpandShapeOp::create(

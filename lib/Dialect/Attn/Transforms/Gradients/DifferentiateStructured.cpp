@@ -77,7 +77,10 @@ LogicalResult StructuredAdjoint::check() {
   getUsedValuesDefinedAbove(op->getRegions(), outside);
   if (llvm::any_of(outside,
                    [&](Value value) { return cotangents.isActive(value); }))
-    return fail();
+    return op->emitError("'")
+           << op->getName()
+           << "' has no derivative where its body reads a tensor from outside "
+              "that a gradient is wanted of; make that an input";
   return success();
 }
 
