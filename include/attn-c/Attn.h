@@ -2,8 +2,8 @@
 |*                                                                            *|
 |* Compiles attention programs, which are MLIR text, and runs them on tensors *|
 |* in the memory of the host or of a GPU. docs/examples/run_c.c is a whole    *|
-|* program. What is done with kernels is declared in Runtime.h, which also    *|
-|* tells of errors, threads and structs.                                      *|
+|* program. Runtime.h declares the functions that load, run and describe      *|
+|* kernels, and the rules for errors, threads and structs.                    *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -20,18 +20,18 @@ extern "C" {
 |* Compilation
 \*===----------------------------------------------------------------------===*/
 
-/** Receives `size` bytes of `text`, and a 0 behind them, during a compilation,
- *  in its thread. */
+/** Receives `size` bytes of `text`, followed by a 0. It is called during a
+ *  compilation, in the thread that compiles. */
 typedef void (*attnDump)(void *user, const char *stage, const char *text,
                          size_t size);
 
-/** Whether schedules come from tuning databases, where these know one. */
+/** Whether kernels take schedules from tuning databases that have one. */
 typedef int32_t attnTuning;
 enum { ATTN_TUNING_AUTO = 0, ATTN_TUNING_OFF = 1 };
 
 /** Whether the same inputs give the same bits run after run: as the program
- *  says of each of its gradients, always, or not where gradients on a GPU are
- *  faster if they add to dq in any order. */
+ *  says for each of its gradients; always; or not, so that gradients on a GPU
+ *  add to dq in any order, which is faster. */
 typedef int32_t attnDeterminism;
 enum {
   ATTN_DETERMINISM_AS_WRITTEN = 0,
@@ -57,24 +57,25 @@ typedef struct attnCompileOptions {
   int32_t bounds_check;
   /** Effort of LLVM: 1 to 3, 0 for the usual one, -1 for none. */
   int32_t opt_level;
-  /** If not NULL, is given the program after each pass that changed it. */
+  /** If not NULL, is called with the program after each pass that changed
+   *  it. */
   attnDump dump_ir;
-  /** If not NULL, is given the stages "llvm", "llvm-optimized" and "asm"; for a
-   *  GPU, for each schedule that is tried, "llvm" and "ptx", and "ptxas" for
-   *  what that program has said. */
+  /** If not NULL, is called with the stages "llvm", "llvm-optimized" and "asm";
+   *  for a GPU, for each schedule that is tried, with "llvm", "ptx", and
+   *  "ptxas", the output of that program. */
   attnDump dump_llvm;
   /** The first argument of both. */
   void *dump_user;
   /** What the kernel runs on, an attnDevice. Compiling for a GPU needs none. */
   attnDevice device;
-  /** Whether calls take schedules that were measured to be fast for extents
-   *  like theirs; without effect with a schedule or a table of them. */
+  /** Whether calls take schedules that were measured to be fast for similar
+   *  extents. Has no effect if `schedule` or `schedules` is set. */
   attnTuning tuning;
-  /** How sparse structures run: "auto", "dense", "blocks", "lists" or
-   *  "gathered"; NULL for "auto", what a model of their costs says. */
+  /** How sparse structures run: "auto" (by a cost model), "dense", "blocks",
+   *  "lists" or "gathered"; NULL for "auto". */
   const char *sparsity;
-  /** For a GPU, a file with another table of schedules than the compiler's own,
-   *  by which it chooses (docs/gpu.md); NULL for its own. */
+  /** For a GPU, a file with a table of schedules that replaces the compiler's
+   *  own (docs/gpu.md); NULL for the compiler's own. */
   const char *schedules;
   attnDeterminism deterministic;
   /** 0, for a later member. */
@@ -82,7 +83,7 @@ typedef struct attnCompileOptions {
 } attnCompileOptions;
 
 /** Compiles `size` bytes of MLIR text or bytecode. `options` may be NULL. The
- *  kernel is the caller's, who releases it. */
+ *  caller owns the kernel and releases it with attnKernelRelease. */
 ATTN_C_API attnStatus attnKernelCompile(const char *program, size_t size,
                                         const attnCompileOptions *options,
                                         attnKernel **kernel, attnError **error);
@@ -93,7 +94,7 @@ ATTN_C_API attnStatus attnPrintAfter(const char *program, size_t size,
                                      const char *pass, attnString **text,
                                      attnError **error);
 
-/** The names of the passes, in order, one a line. */
+/** The names of the passes of the CPU pipeline, in order, one on each line. */
 ATTN_C_API attnStatus attnPipelinePasses(attnString **names, attnError **error);
 
 /*===----------------------------------------------------------------------===*\
@@ -103,37 +104,40 @@ ATTN_C_API attnStatus attnPipelinePasses(attnString **names, attnError **error);
 /** Members from `database` on may be 0. */
 typedef struct attnTuneOptions {
   size_t struct_size;
-  /** About how long it may take, more than 0. */
+  /** About how long the tuning may take, in seconds; more than 0. */
   double seconds;
   /** A program and its arguments, `num_worker` strings, that calls
-   *  attnTuneWorker: what is measured runs in it, as it may crash or hang. */
+   *  attnTuneWorker. Candidates run in this process, as they may crash or
+   *  hang. */
   const char *const *worker;
   size_t num_worker;
   /** The file to keep the result in; NULL for the user's (ATTN_TUNING_DB). */
   const char *database;
-  /** If not NULL, is told what is going on, as stage "tune". */
+  /** If not NULL, is called with messages on the progress, as stage "tune". */
   attnDump progress;
   /** Its first argument. */
   void *progress_user;
-  /** The most candidates that are compiled, the most promising ones by a model;
-   *  0 for 32. */
+  /** At most so many candidates are compiled, the most promising ones by a cost
+   *  model; 0 for 32. */
   size_t max_candidates;
 } attnTuneOptions;
 
-/** Measures which schedule is fastest for a program on tensors like these, all
- *  of which are in the memory of the host, and keeps it in a database, where
- *  compilations find it. `compile` may be NULL. The report is JSON: "summary",
- *  "schedule", "threads", "seconds", "untunedSeconds", "kept", "note", for each
- *  candidate "trials", and "turns": when in the search, "elapsed", which
- *  "trial" took how many "seconds". */
+/** Measures which schedule is fastest for a program on tensors like these, and
+ *  keeps it in a database, where compilations find it. The tensors are in host
+ *  memory, also for a GPU. `compile` may be NULL.
+ *
+ *  The report is JSON: "summary", "schedule", "threads", "seconds",
+ *  "untunedSeconds", "kept", "note"; "trials", one for each candidate; and
+ *  "turns", one for each measurement: the time in the search ("elapsed"), the
+ *  number of the "trial", and the measured "seconds". */
 ATTN_C_API attnStatus attnTune(const char *program, size_t size,
                                const attnCompileOptions *compile,
                                const attnTensor *inputs, size_t num_inputs,
                                const attnTuneOptions *options,
                                attnString **report, attnError **error);
 
-/** What the program of a worker does: it reads commands from standard input
- *  until that ends, and answers on standard output. */
+/** The main loop of a worker program: reads commands from standard input until
+ *  its end, and answers on standard output. */
 ATTN_C_API void attnTuneWorker(void);
 
 /*===----------------------------------------------------------------------===*\
@@ -147,25 +151,25 @@ typedef struct attnDifferentiateOptions {
   const char *entry;
   /** The name of the program in messages; NULL for "<input>". */
   const char *buffer_name;
-  /** The names of the inputs, of floats, to compute gradients with respect to,
-   *  `num_wrt` of them, in any order; none for all inputs of floats that
-   *  results depend on. */
+  /** The names of the inputs to compute gradients with respect to, `num_wrt` of
+   *  them, in any order. The inputs have elements of floats. With no names, all
+   *  inputs of floats that results depend on. */
   const char *const *wrt;
   size_t num_wrt;
-  /** Not 0 for a program that computes and returns the results too, and does
-   *  not take them. */
+  /** Not 0 for a program that computes the results and returns them too,
+   *  instead of taking them as inputs. */
   int32_t joint;
-  /** Not 0 to leave numbers out where no names are given: kernels for a GPU
-   *  have no result for the gradient of one. */
+  /** Not 0 to leave scalar inputs out if no names are given: kernels for a GPU
+   *  return no gradients of scalars. */
   int32_t tensors_only;
 } attnDifferentiateOptions;
 
-/** The program, as text, that computes the gradients of another one, to be
- *  compiled as any other: its one public function takes the inputs, the results
- *  of floats and the gradients of a loss with respect to them, and returns
- * those with respect to the inputs, once each and in the order of the inputs,
- * whatever the order of `wrt`. A gradient has the name of what it is of with a
- * "d" in front. `options` may be NULL. */
+/** The text of a program that computes the gradients of another program, to be
+ *  compiled like any program. Its one public function takes the inputs, the
+ *  results of floats, and the gradients of a loss with respect to these
+ *  results. It returns the gradients with respect to the inputs, each once and
+ *  in the order of the inputs, whatever the order of `wrt`. The name of a
+ *  gradient is "d" and the name of its input. `options` may be NULL. */
 ATTN_C_API attnStatus attnDifferentiate(const char *program, size_t size,
                                         const attnDifferentiateOptions *options,
                                         attnString **text, attnError **error);
@@ -174,8 +178,8 @@ ATTN_C_API attnStatus attnDifferentiate(const char *program, size_t size,
 |* Threads of a CPU
 \*===----------------------------------------------------------------------===*/
 
-/** A pool for runs on up to `num_threads` threads, the caller's among them;
- *  the threads start when they are first needed. */
+/** Makes a pool for runs on up to `num_threads` threads, including the
+ *  caller's. The threads start when they are first needed. */
 ATTN_C_API attnStatus attnThreadPoolCreate(int32_t num_threads,
                                            attnThreadPool **pool,
                                            attnError **error);

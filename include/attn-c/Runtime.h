@@ -1,28 +1,29 @@
 /*===- attn-c/Runtime.h - C interface to kernel packages --------*- C -*-===*\
 |*                                                                            *|
-|* Loads kernels that have been compiled before and runs them on tensors in   *|
-|* the memory of a GPU. A program that does no more needs libattn-runtime     *|
-|* alone, in which there is no compiler; docs/examples/run_package.c is one.  *|
+|* Loads kernels that were compiled earlier and runs them on tensors in the   *|
+|* memory of a GPU. A program that does only this needs libattn-runtime       *|
+|* alone, which has no compiler; docs/examples/run_package.c is an example.   *|
 |* libattn has these functions, too, and those of Attn.h.                     *|
 |*                                                                            *|
 |* Errors. A function that can fail returns a status, and its last argument   *|
-|* takes an error object with a message; it may be NULL. After success it is  *|
-|* NULL. After a failure all other outputs are NULL, 0 or unchanged. No       *|
-|* argument makes a function crash that is NULL or out of range; a pointer    *|
-|* that points to something else than declared does.                          *|
+|* receives an error object with a message; that argument may be NULL. After  *|
+|* success the error object is NULL. After a failure all other outputs are    *|
+|* NULL, 0 or unchanged. Arguments that are NULL or out of range are errors   *|
+|* and never crash; a pointer to something else than declared may.            *|
 |*                                                                            *|
 |* Threads. All functions may be called from any thread at any time; one      *|
-|* kernel may run in several threads at once. Only the destruction of an      *|
-|* object must not happen during its use.                                     *|
+|* kernel may run in several threads at once. But an object must not be       *|
+|* destroyed while it is used.                                                *|
 |*                                                                            *|
 |* Structs. Each begins with struct_size, which the caller sets to its        *|
-|* sizeof. Later versions of this header add members at the end only, and 0   *|
-|* in a new member means what was the case before. So a program that was      *|
-|* compiled with an older header works with a newer library: what the struct  *|
-|* lacks is taken as 0. And the other way round, as long as the members that  *|
-|* the library does not know are 0; otherwise ATTN_UNSUPPORTED. Elements of   *|
-|* an array have the struct_size of the first. Functions, status codes and    *|
-|* element types are only ever added.                                         *|
+|* sizeof. Later versions of this header only add members at the end, and 0   *|
+|* in a new member keeps the behaviour of older versions. So a program that   *|
+|* was compiled with an older header works with a newer library, which takes  *|
+|* missing members as 0. A program with a newer header works with an older    *|
+|* library if the members that the library does not know are 0; otherwise     *|
+|* the call returns ATTN_UNSUPPORTED. All elements of an array have the       *|
+|* struct_size of the first. Functions, status codes and element types are    *|
+|* only added, never removed.                                                 *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -63,13 +64,13 @@ enum {
   ATTN_INVALID_ARGUMENT = 1,
   /** The program does not compile; the message is that of the diagnostics. */
   ATTN_COMPILE_ERROR = 2,
-  /** Memory could not be had. */
+  /** Memory could not be allocated. */
   ATTN_OUT_OF_MEMORY = 3,
-  /** A read of a capture left its tensor, in a kernel that checks bounds, or
-   *  lists of blocks or keys are none. */
+  /** In a kernel that checks bounds, a read of a capture was outside of its
+   *  tensor; or lists of blocks or keys are wrong. */
   ATTN_OUT_OF_RANGE = 4,
-  /** The bytes of a kernel are none, or not for this version or processor; or
-   *  the program is right, but not for this target; or there is no driver. */
+  /** The bytes are no kernel, or one for another version or processor; or the
+   *  program is right, but not for this target; or there is no driver. */
   ATTN_UNSUPPORTED = 5
 };
 
@@ -78,7 +79,7 @@ ATTN_C_API const char *attnStatusName(attnStatus status);
 
 typedef struct attnError attnError;
 
-/** What the function returned that made the error; ATTN_OK for NULL. */
+/** The status that was returned with the error; ATTN_OK for NULL. */
 ATTN_C_API attnStatus attnErrorStatus(const attnError *error);
 
 /** Text for users, which lives as long as the error; "" for NULL. */
@@ -88,12 +89,12 @@ ATTN_C_API const char *attnErrorMessage(const attnError *error);
 ATTN_C_API void attnErrorDestroy(attnError *error);
 
 /*===----------------------------------------------------------------------===*\
-|* Bytes that the library hands out
+|* Bytes that the library returns
 \*===----------------------------------------------------------------------===*/
 
 typedef struct attnString attnString;
 
-/** The bytes, and a 0 behind them; "" for NULL. */
+/** The bytes, followed by a 0; "" for NULL. */
 ATTN_C_API const char *attnStringData(const attnString *string);
 ATTN_C_API size_t attnStringSize(const attnString *string);
 
@@ -126,7 +127,8 @@ ATTN_C_API size_t attnDTypeSize(attnDType dtype);
 /** A tensor in the caller's memory. No call keeps it or its arrays. */
 typedef struct attnTensor {
   size_t struct_size;
-  /** The element whose indices are all 0; may be NULL without elements. */
+  /** The address of the element whose indices are all 0; may be NULL for a
+   *  tensor without elements. */
   void *data;
   attnDType dtype;
   /** 0 for a scalar. */
@@ -145,7 +147,7 @@ typedef struct attnTensorInfo {
   const char *name;
   attnDType dtype;
   int64_t rank;
-  /** `rank` extents, negative where any is allowed. */
+  /** `rank` extents; a negative one stands for any extent. */
   const int64_t *shape;
 } attnTensorInfo;
 
@@ -153,7 +155,7 @@ typedef struct attnTensorInfo {
 |* Kernels
 \*===----------------------------------------------------------------------===*/
 
-/** What a kernel runs on. */
+/** The kind of device that a kernel runs on. */
 typedef int32_t attnDevice;
 enum {
   ATTN_DEVICE_CPU = 0,
@@ -167,15 +169,15 @@ ATTN_C_API attnStatus attnDeviceCheck(attnDevice device, attnError **error);
 
 typedef struct attnKernel attnKernel;
 
-/** The kernel as a package: bytes that attnKernelLoad makes the same kernel
- *  from, on this machine or another one with the same processor. A package for
- *  a GPU does not depend on the processor of the host. */
+/** Serialises the kernel to a package, from which attnKernelLoad makes the same
+ *  kernel, on this machine or another one with the same processor. A package
+ *  for a GPU does not depend on the processor of the host. */
 ATTN_C_API attnStatus attnKernelSave(const attnKernel *kernel,
                                      attnString **bytes, attnError **error);
 
-/** Makes a kernel from the bytes of a package, which it copies, or from those
- *  of a file. The kernel is the caller's, who releases it. Packages for a GPU
- *  are for libattn-runtime and libattn, those for a CPU for libattn. */
+/** Makes a kernel from the bytes of a package, which it copies, or from a file.
+ *  The caller owns the kernel and releases it. libattn-runtime and libattn load
+ *  packages for a GPU; only libattn loads packages for a CPU. */
 ATTN_C_API attnStatus attnKernelLoad(const void *bytes, size_t size,
                                      attnKernel **kernel, attnError **error);
 ATTN_C_API attnStatus attnKernelLoadFile(const char *path, attnKernel **kernel,
@@ -187,13 +189,13 @@ ATTN_C_API void attnKernelRetain(attnKernel *kernel);
 ATTN_C_API void attnKernelRelease(attnKernel *kernel);
 
 /*===----------------------------------------------------------------------===*\
-|* What a kernel is
+|* Properties of a kernel
 \*===----------------------------------------------------------------------===*/
 
 /** The name of the function; "" for NULL. */
 ATTN_C_API const char *attnKernelEntry(const attnKernel *kernel);
 
-/** What the kernel runs on; ATTN_DEVICE_CPU for NULL. */
+/** The device of the kernel; ATTN_DEVICE_CPU for NULL. */
 ATTN_C_API attnDevice attnKernelDevice(const attnKernel *kernel);
 
 /** 0 for NULL. */
@@ -208,7 +210,7 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
                                            size_t index, attnTensorInfo *info,
                                            attnError **error);
 
-/** What the compilation did, as JSON:
+/** A report of the compilation, as JSON:
  *
  *    {"target": "...", "objectSize": 12345, "milliseconds": 12.3,
  *     "stages": [{"name": "parse", "milliseconds": 0.5}, ...],
@@ -217,27 +219,36 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
  *  A kernel for a GPU also has "kernels": [{"entry": "...", "schedule": "...",
  *  "threads": 384, "sharedBytes": 181248, "ptxBytes": 61234, "cubinBytes": 0,
  *  "registers": 168, "spillBytes": 0, "stackBytes": 0, "ctasPerSm": 1}],
- *  without the last four where there was no ptxas, and with
- *  "prologues": ["..."] where kernels fill tables before.
+ *  without the last four if there was no ptxas, and with
+ *  "prologues": ["..."] if prologue kernels fill tables.
  */
 ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
                                        attnString **json, attnError **error);
 
-/** Which code a call with these inputs runs, of which only types and extents
- *  are read, as JSON: "source", which is "exact" or "nearest" for what a tuning
- *  database has for such extents or the nearest ones, "other-version" for such
- *  extents but another driver or compiler, and otherwise "model"; "choice", the
- *  same in words; of a CPU "schedules", that of each attention, with its
- *  "reason" and "isTaken"; "tuned", what a database has for this program and
- *  device, with "isTaken"; "masks", what the predicate of each mask costs and
- *  what would be cheaper; of a GPU "ruledOut", how many rows of the table of
- *  schedules each condition has ruled out; "rejected", the schedules that the
- *  compiler has rejected, and why; "measuredSeconds" where it was tuned for
- *  such extents; and of a GPU "kernels" as above, with "isTaken" where there is
- *  one, and where that is known "predictedSeconds" by the model of costs,
- *  "measuredSeconds", and "rooflineShare": what part of the time, of that which
- *  was measured if it is there, the GPU needs at least for products and memory.
- *  */
+/** Says which code a call with these inputs runs, and why. Only the types and
+ *  extents of the inputs are read. The report is JSON:
+ *
+ *    "source"           "exact" or "nearest" if a tuning database has an entry
+ *                       for these or for similar extents, "other-version" if
+ *                       that entry is of another driver or compiler, and
+ *                       otherwise "model"
+ *    "choice"           the same in words
+ *    "schedules"        on a CPU, the schedules of each attention, with
+ *                       "reason" and "isTaken"
+ *    "tuned"            the entries of the database for this program and
+ *                       device, with "isTaken"
+ *    "masks"            what the predicate of each mask costs, and what would
+ *                       be cheaper
+ *    "ruledOut"         for a GPU, how many rows of the table of schedules
+ *                       each condition has ruled out
+ *    "rejected"         the schedules that the compiler has rejected, and why
+ *    "measuredSeconds"  if the kernel was tuned for such extents
+ *    "kernels"          for a GPU, as in attnKernelReport
+ *
+ *  If there is a GPU, each of "kernels" has "isTaken". If they are known, it
+ *  has "predictedSeconds" by the cost model, "measuredSeconds", and
+ *  "rooflineShare": the least time that the GPU needs for products and memory,
+ *  over the measured, or else the predicted, time. */
 ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
                                         const attnTensor *inputs,
                                         size_t num_inputs, attnString **report,
@@ -250,35 +261,37 @@ ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
 /** Threads that kernels run on; see Attn.h. */
 typedef struct attnThreadPool attnThreadPool;
 
-/** What a kernel has found from the inputs that masks and sparsities read, for
- *  runs that share these; see attnKernelPrepare. */
+/** Tables that a kernel has computed from the inputs that masks and sparsities
+ *  read, for runs that share these inputs; see attnKernelPrepare. */
 typedef struct attnPrepared attnPrepared;
 
 /** All members but struct_size may be 0. */
 typedef struct attnRunOptions {
   size_t struct_size;
-  /** At most so many threads, the caller's among them; 0 for all. */
+  /** At most so many threads, including the caller's; 0 for all. */
   int32_t threads;
-  /** NULL for the pool that the process shares, which has a thread for each
-   *  processor or as many as the variable ATTN_NUM_THREADS says. */
+  /** NULL for the pool that the process shares. It has a thread for each
+   *  processor, or as many as the environment variable ATTN_NUM_THREADS
+   *  says. */
   attnThreadPool *pool;
-  /** For a GPU, the CUstream that the run becomes work of; NULL is the default
-   *  stream. The members above mean nothing there. */
+  /** For a GPU, the CUstream on which the kernel is launched; NULL is the
+   *  default stream. A GPU ignores the members above. */
   void *stream;
-  /** Not 0 to check the lists of a sparsity on a GPU, too, before anything else
-   *  runs: a list that is none is ATTN_OUT_OF_RANGE. The call waits for the
-   *  stream then, which may not be captured. A CPU always checks them. */
+  /** Not 0 to check the lists of a sparsity on a GPU, before anything else
+   *  runs: a wrong list is ATTN_OUT_OF_RANGE. The call then waits for the
+   *  stream, which may not be captured. A CPU always checks lists. */
   int32_t check_lists;
   /** 0, for a later member. */
   int32_t reserved;
-  /** What attnKernelPrepare has made of the same kernel, or NULL. Keep it as
-   *  long as the run takes on its device, and graphs that have captured it. */
+  /** The result of attnKernelPrepare for the same kernel, or NULL. Keep it
+   *  until the run has ended on its device, and as long as a graph that has
+   *  captured the run. */
   const attnPrepared *prepared;
 } attnRunOptions;
 
-/** The extents of all results for these inputs, of which types and extents are
- *  read and no data, one result behind the other. `num_extents` is the room in
- *  `extents` and must be the sum of the ranks of the results. */
+/** Writes the extents of all results for these inputs, one result after the
+ *  other. Only the types and extents of the inputs are read. `num_extents` is
+ *  the size of `extents` and must be the sum of the ranks of the results. */
 ATTN_C_API attnStatus attnKernelResultShapes(
     const attnKernel *kernel, const attnTensor *inputs, size_t num_inputs,
     int64_t *extents, size_t num_extents, attnError **error);
@@ -286,9 +299,10 @@ ATTN_C_API attnStatus attnKernelResultShapes(
 /** Runs the kernel and returns when the results are written. A result may
  *  overlap neither an input nor another result. `options` may be NULL.
  *
- *  On a GPU the call returns at once, and the results are written when the
- *  stream has come to that. Tensors are in the memory of the current device of
- *  CUDA, but scalars, which are read by this call, in that of the host. */
+ *  On a GPU the call only launches the kernel on the stream, and returns before
+ *  the results are written. Tensors are in the memory of the current CUDA
+ *  device, except for scalars, which are in host memory and are read by this
+ *  call. */
 ATTN_C_API attnStatus attnKernelRun(const attnKernel *kernel,
                                     const attnTensor *inputs, size_t num_inputs,
                                     const attnTensor *results,
@@ -296,26 +310,27 @@ ATTN_C_API attnStatus attnKernelRun(const attnKernel *kernel,
                                     const attnRunOptions *options,
                                     attnError **error);
 
-/** Computes what depends on nothing but extents and the inputs that masks and
- *  sparsities read, such as which tiles are needed, once for many runs. Runs
- *  with it leave that out; their results have the same bits. Of a kernel that
- *  computes nothing ahead, it is empty. It is the caller's, who destroys it; it
- *  keeps the kernel. `options` may be NULL; with check_lists or `prepared` set
- *  it is ATTN_INVALID_ARGUMENT.
+/** Computes, once for many runs, the tables that depend only on extents and on
+ *  the inputs that masks and sparsities read, such as which tiles are needed.
+ *  Runs that are given the result do not compute these tables; their results
+ *  have the same bits. For a kernel without such tables the result is empty.
  *
- *  The inputs of such runs have the same extents, and those that were read hold
- *  what they held: otherwise results are undefined. Extents are compared, and
- *  scalars on a GPU; with ATTN_CHECK_PREPARED=1 in the environment when it was
- *  prepared, all that was read: ATTN_INVALID_ARGUMENT. The comparison of
- *  tensors waits for the stream.
+ *  The caller owns `prepared` and destroys it; it retains the kernel. `options`
+ *  may be NULL; check_lists or `prepared` in it are ATTN_INVALID_ARGUMENT.
  *
- *  On a GPU it is work of the stream of `options`, which may not be captured;
- *  runs on other streams wait for it, and runs may be captured. */
+ *  The inputs of the runs must have the same extents, and the inputs that were
+ *  read must hold the same values; otherwise results are undefined. Each run
+ *  compares extents, and on a GPU scalars. If ATTN_CHECK_PREPARED=1 was in the
+ *  environment during this call, runs compare all inputs that were read, and
+ *  wait for the stream. A difference is ATTN_INVALID_ARGUMENT.
+ *
+ *  On a GPU the tables are computed on the stream of `options`, which may not
+ *  be captured. Runs on other streams wait for them; runs may be captured. */
 ATTN_C_API attnStatus attnKernelPrepare(
     const attnKernel *kernel, const attnTensor *inputs, size_t num_inputs,
     const attnRunOptions *options, attnPrepared **prepared, attnError **error);
 
-/** The bytes of memory that it takes on its device; 0 for NULL. */
+/** The bytes of memory that the tables take on their device; 0 for NULL. */
 ATTN_C_API size_t attnPreparedSize(const attnPrepared *prepared);
 
 /** Ignores NULL. */
