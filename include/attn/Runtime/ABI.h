@@ -31,22 +31,22 @@ extern "C" {
 ///   for (int64_t t; (t = attn_rt_next_task(tasks)) >= 0;)
 ///     ... task t ...
 ///
-/// so that a thread that is done early takes more. With fewer than one task
-/// `body` is not called.
+/// so that a thread that is done early takes more tasks. Without tasks `body`
+/// is not called.
 ///
-/// `exec` is an attn::Executor, which tells the pool and a limit of threads, or
+/// `exec` is an attn::Executor, which has the pool and a limit of threads, or
 /// null for all threads of the default pool. Tasks must not wait for each
-/// other: the number of threads may be anything from one, and a launch inside a
-/// task runs on the task's thread alone. What the caller wrote before is
-/// visible in the tasks, and what they wrote is visible afterwards; the
-/// processor's floating-point modes in the tasks are the caller's. Any number
-/// of threads may launch at the same time.
+/// other: there may be only one thread, and a launch inside a task runs only on
+/// the task's thread. Tasks see what the caller wrote before the call, and the
+/// caller sees what tasks wrote when the call has returned. Tasks run with the
+/// caller's floating-point modes. Any number of threads may launch at the same
+/// time.
 ATTN_RT_API void attn_rt_parallel(void *exec, int64_t numTasks,
                                   void (*body)(void *env, void *tasks),
                                   void *env);
 
-/// The next task that no thread has taken yet, or -1. `tasks` is what `body`
-/// got.
+/// The next task that no thread has taken yet, or -1. `tasks` is the argument
+/// of `body`.
 ATTN_RT_API int64_t attn_rt_next_task(void *tasks);
 
 /// Returns scratch memory, aligned to 64 bytes and not initialised, or null if
@@ -55,9 +55,10 @@ ATTN_RT_API int64_t attn_rt_next_task(void *tasks);
 /// in place.
 ATTN_RT_API void *attn_rt_alloc(int64_t bytes);
 
-/// Returns memory of attn_rt_alloc, on the thread that it was made on; null is
-/// ignored. Freeing in the reverse order of allocation makes memory available
-/// again at once, any other order when what was allocated later is freed too.
+/// Frees memory of attn_rt_alloc, on the thread that allocated it; null is
+/// ignored. Memory becomes available again when all memory that was allocated
+/// after it is freed too: at once, if the order of frees is the reverse of the
+/// order of allocations.
 ATTN_RT_API void attn_rt_free(void *memory);
 
 // NOLINTEND(readability-identifier-naming)

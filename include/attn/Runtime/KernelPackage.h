@@ -20,7 +20,7 @@
 
 namespace attn {
 
-/// Extents that a type leaves open are negative in shapes.
+/// Stands for a dynamic extent in shapes.
 constexpr int64_t kDynamicExtent = -1;
 
 /// One input or result of a kernel. A scalar is a tensor of rank 0.
@@ -30,7 +30,7 @@ struct TensorInfo {
   Shape shape;
 };
 
-/// The version of packages, which are read by the same version alone.
+/// The version of packages. Only the same version reads them.
 constexpr int64_t kPackageVersion = 5;
 
 /// Where kernels run.
@@ -46,8 +46,8 @@ struct KernelMetadata {
   std::string triple, cpu;
   std::vector<std::string> features;
   std::vector<TensorInfo> inputs, results;
-  /// The extents of the results, and what those of the inputs must fulfil, each
-  /// with a location.
+  /// Computes the extents of the results, and checks those of the inputs; each
+  /// check has a location.
   ShapeFunction shapes;
   /// The reads of captures that the code checks, by number; %0, %1, ... stand
   /// for the offending indices.
@@ -61,7 +61,7 @@ struct KernelPackage {
   KernelMetadata metadata;
   /// A relocatable object file for a CPU; empty for a GPU.
   std::string object;
-  /// What a GPU runs; none for a kernel that runs on the CPU.
+  /// The program for a GPU; none for a kernel that runs on the CPU.
   std::optional<cuda::CudaProgram> program;
 
   DeviceKind getDevice() const {

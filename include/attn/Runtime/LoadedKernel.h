@@ -1,16 +1,18 @@
 //===- LoadedKernel.h - Kernel packages, ready to run -----------*- C++ -*-===//
 //
 // Tensors are views on the caller's memory; a scalar is a view of rank 0. No
-// call keeps a view, and nothing is written but the results. The tensors of a
-// kernel for a GPU are in the memory of the current CUDA device, except for
-// scalars (isOnHost), and the results are written when the stream has come to
-// that, which run does not wait for. Errors are values with a text for users;
-// their error code is
+// call keeps a view, and only the results are written.
+//
+// The tensors of a kernel for a GPU are in the memory of the current CUDA
+// device, except for scalars, which are in host memory (isOnHost). run launches
+// the kernel on the stream and does not wait for its results.
+//
+// Errors are values with a text for users; their error code is
 //
 //   std::errc::invalid_argument     the tensors do not fit the kernel
-//   std::errc::not_enough_memory    scratch memory could not be had
-//   std::errc::result_out_of_range  a checked read left its tensor, or lists of
-//                                   blocks or keys are none
+//   std::errc::not_enough_memory    scratch memory could not be allocated
+//   std::errc::result_out_of_range  a checked read was outside of its tensor,
+//                                   or lists of blocks or keys are wrong
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +29,10 @@ namespace attn {
 struct Executor;
 class LoadedKernel;
 
-/// What a kernel has found from the inputs that masks and sparsities read, for
-/// calls with inputs of the same extents, of which these hold the same: see
-/// LoadedKernel::prepare. It keeps the kernel.
+/// Tables that a kernel has computed from the inputs that masks and sparsities
+/// read. They are for calls with inputs of the same extents, in which these
+/// inputs hold the same values: see LoadedKernel::prepare. Keeps the kernel
+/// alive.
 class Prepared {
 public:
   virtual ~Prepared();
@@ -41,8 +44,8 @@ private:
 
   std::shared_ptr<const LoadedKernel> kernel;
   std::vector<Shape> shapes;
-  /// Of inputs that were read, by their number: scalars, and where changes are
-  /// looked for a hash of the elements.
+  /// Of inputs that were read, by their number: the values of scalars, and if
+  /// calls look for changes, hashes of the elements of tensors.
   std::vector<std::pair<size_t, std::string>> scalars;
   std::vector<std::pair<size_t, uint64_t>> hashes;
 };
@@ -50,44 +53,43 @@ private:
 struct RunOptions {
   /// The threads to run on; if null, the process's shared ones.
   Executor *executor = nullptr;
-  /// At most so many threads at once, the caller's among them; 0 for all.
+  /// At most so many threads at once, including the caller's; 0 for all.
   unsigned threads = 0;
-  /// For a kernel on a GPU, the CUstream that it becomes work of; null is the
-  /// default stream. The options above mean nothing there.
+  /// For a kernel on a GPU, the CUstream on which it is launched; null is the
+  /// default stream. A GPU ignores the options above.
   void *stream = nullptr;
-  /// Whether the lists of a sparsity are checked on a GPU, too, before anything
-  /// else runs. The call then waits for what the stream has so far and for the
-  /// checks, and the stream may not be captured. On a CPU lists are always
-  /// checked.
+  /// Whether the lists of a sparsity are checked on a GPU before anything else
+  /// runs. The call then waits for the earlier work of the stream and for the
+  /// checks, and the stream may not be captured. A CPU always checks lists.
   bool checkLists = false;
-  /// What LoadedKernel::prepare of the same kernel has made, or null. It lives
-  /// as long as the call runs.
+  /// The result of LoadedKernel::prepare of the same kernel, or null. It must
+  /// live until the call has run.
   const Prepared *prepared = nullptr;
 };
 
 /// Which code a call runs.
 struct CodeChoice {
-  /// "exact" or "nearest" for what a tuning database has for extents like those
-  /// of the call or for the nearest ones, "other-version" for such extents but
-  /// another driver or compiler, "model" for what the compiler and its
-  /// model of costs choose.
+  /// "exact" or "nearest" if a tuning database has an entry for these or for
+  /// similar extents, "other-version" if that entry is of another driver or
+  /// compiler, "model" if the compiler and its cost model choose.
   std::string source = "model";
   /// The same in words.
   std::string text;
-  /// What runs; it lives as long as the kernel.
+  /// The package that runs; it lives as long as the kernel.
   const KernelPackage *package = nullptr;
-  /// How long it took where it was tuned for such extents, in seconds.
+  /// The measured time in seconds, if the package was tuned for such extents.
   std::optional<double> measured;
-  /// Of a launch of a GPU that is there, the variant that it takes; and for
-  /// each of them the time by the model of costs and the least time that the
-  /// GPU allows, in seconds, 0 where that is not known.
+  /// For each launch, if there is a GPU: the variant that it takes; and for
+  /// each variant the time by the cost model and the least time that the GPU
+  /// allows, in seconds, 0 if unknown.
   struct Launch {
     size_t taken = 0;
     std::vector<double> predicted, least;
   };
   std::vector<Launch> launches;
-  /// What a tuning database has for this program on this device: a schedule, ""
-  /// for the compiler's choice, threads, 0 for all, and the medians in seconds.
+  /// An entry of a tuning database for this program on this device: a schedule
+  /// ("" is the compiler's choice), the number of threads (0 for all), and
+  /// medians in seconds.
   struct Tuned {
     std::string schedule;
     int64_t threads = 0;
@@ -102,24 +104,24 @@ struct CodeChoice {
   std::vector<Tuned> tuned;
 };
 
-/// What is known of a variant of a kernel for a GPU, for all who print it.
+/// The properties of a variant of a kernel for a GPU, for printing.
 struct VariantReport {
   const cuda::Variant *variant = nullptr;
-  /// Of a call: whether it takes this one, and the times of CodeChoice.
+  /// For a call: whether it takes this variant, and the times of CodeChoice.
   std::optional<bool> isTaken;
   std::optional<double> predicted, measured, least;
 
   /// The bytes of shared memory of a block, as far as known.
   int64_t getSharedBytes() const;
-  /// What part of the time is the least one that the GPU allows, of the time
-  /// that was measured if it is known and otherwise of the predicted one.
+  /// The least time that the GPU allows, over the measured time, or over the
+  /// predicted time if none was measured.
   std::optional<double> getRooflineShare() const;
   /// All of it, with names in snake case. What is not known is left out.
   llvm::json::Object toJSON() const;
 };
 
-/// The variants of all launches of a program in their order, and of a call that
-/// has made a choice.
+/// The variants of all launches of a program in their order, with the choice of
+/// a call if it is given.
 std::vector<VariantReport> describeVariants(const cuda::CudaProgram &program,
                                             const CodeChoice *choice = nullptr);
 
@@ -131,12 +133,12 @@ public:
   const KernelPackage &getPackage() const { return *package; }
   const KernelMetadata &getMetadata() const { return package->metadata; }
 
-  /// Whether the data of an input are in the memory of the host: all on a CPU,
-  /// the scalars on a GPU. A tensor of rank 0 is no scalar.
+  /// Whether the data of an input are in host memory: all inputs on a CPU, only
+  /// scalars on a GPU. A tensor type of rank 0 is no scalar.
   virtual bool isOnHost(size_t input) const = 0;
 
-  /// The shapes of the results for these inputs, of which only types and
-  /// extents are read.
+  /// The shapes of the results for these inputs. Only the types and extents of
+  /// the inputs are read.
   llvm::Expected<std::vector<Shape>>
   getResultShapes(llvm::ArrayRef<TensorView> inputs) const;
 
@@ -146,19 +148,21 @@ public:
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options) const;
 
-  /// Computes what depends on nothing but extents and the inputs of
-  /// getPreparedInputs: which tiles a mask needs, bits of lists. The calls that
-  /// are given the result leave that out, and their results have the same bits.
+  /// Computes the tables that depend only on extents and on the inputs of
+  /// getPreparedInputs, such as which tiles a mask needs, or bits of lists.
+  /// Calls that are given the result do not compute these tables, and their
+  /// results have the same bits. For a kernel without such tables the result is
+  /// empty.
   ///
-  /// Whoever calls with it says that these inputs hold what they held: other
-  /// contents are results of no program. With ATTN_CHECK_PREPARED=1 in the
-  /// environment when it was prepared, calls compare a hash of the contents;
-  /// they wait for the stream then, which may not be captured. Extents are
-  /// always compared, and scalars where it is not empty. What differs is
+  /// In these calls, the inputs of getPreparedInputs must hold the same values;
+  /// otherwise results are undefined. Extents are always compared, and scalars
+  /// if the result is not empty. If ATTN_CHECK_PREPARED=1 was in the
+  /// environment during prepare, calls also compare a hash of the contents, and
+  /// wait for the stream, which may not be captured. A difference is
   /// std::errc::invalid_argument.
   ///
-  /// On a GPU this is work of the stream, and calls on other streams wait for
-  /// it. Of a kernel that computes nothing ahead it is empty.
+  /// On a GPU the tables are computed on the stream, and calls on other streams
+  /// wait for them.
   llvm::Expected<std::shared_ptr<const Prepared>>
   prepare(llvm::ArrayRef<TensorView> inputs, const RunOptions &options) const;
 
@@ -173,8 +177,8 @@ public:
 protected:
   explicit LoadedKernel(KernelPackage package)
       : package(std::make_shared<const KernelPackage>(std::move(package))) {}
-  /// For calls that another kernel runs, or may run, with the same inputs and
-  /// results, whose package it has.
+  /// For a kernel that passes its calls on to other kernels with the same
+  /// inputs and results, and shares the package of `other`.
   LoadedKernel(const LoadedKernel &other) = default;
 
   /// Runs with tensors that fit.
@@ -182,7 +186,7 @@ protected:
                               llvm::ArrayRef<TensorView> results,
                               const RunOptions &options) const = 0;
 
-  /// The same of another kernel with the same inputs and results.
+  /// Runs another kernel with the same inputs and results.
   static llvm::Error executeOf(const LoadedKernel &kernel,
                                llvm::ArrayRef<TensorView> inputs,
                                llvm::ArrayRef<TensorView> results,
@@ -190,12 +194,12 @@ protected:
     return kernel.execute(inputs, results, options);
   }
 
-  /// What prepare computes, from inputs that fit; by default nothing.
+  /// Computes the tables of prepare from inputs that fit; by default none.
   virtual llvm::Expected<std::shared_ptr<Prepared>>
   computePrepared(llvm::ArrayRef<TensorView> inputs,
                   const RunOptions &options) const;
 
-  /// Whether something was prepared by this kernel for such inputs.
+  /// Whether `prepared` was made by this kernel for such inputs.
   virtual bool owns(const Prepared &prepared,
                     llvm::ArrayRef<TensorView> inputs) const {
     return &getKernelOf(prepared) == this;
@@ -204,12 +208,13 @@ protected:
     return *prepared.kernel;
   }
 
-  /// The bytes of an input's elements in their order; those of memory that is
-  /// not the host's when the stream has come to that.
+  /// The bytes of an input's elements in their order. For device memory, waits
+  /// for the stream.
   virtual llvm::Expected<std::string>
   readElements(const TensorView &input, const RunOptions &options) const;
 
-  /// What a checked read leaves in its slots if all is well; no index is that.
+  /// The value in the slots of a checked read that was in range. It is no valid
+  /// index.
   static constexpr int64_t kNoIndex = std::numeric_limits<int64_t>::min();
 
   /// An error for the reads that have left indices in `status`, which has two
@@ -225,9 +230,9 @@ private:
   const std::shared_ptr<const KernelPackage> package;
 };
 
-/// Loads a package for a GPU, which needs no GPU yet; the first run loads the
-/// code, which takes milliseconds, or seconds if the kernel was compiled where
-/// there was no ptxas.
+/// Makes a kernel from a package for a GPU. This needs no GPU. The first run
+/// loads the code, which takes milliseconds, or seconds if the kernel was
+/// compiled without ptxas.
 llvm::Expected<std::shared_ptr<const LoadedKernel>>
 loadCudaKernel(KernelPackage package);
 

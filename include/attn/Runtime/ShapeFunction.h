@@ -1,8 +1,8 @@
 //===- ShapeFunction.h - Extents of results as data -------------*- C++ -*-===//
 //
-// What a kernel's results have for extents, and what the extents of its inputs
-// must fulfil, as a list of operations on 64-bit integers. The compiler makes
-// it of the function that attn-shape-function adds; a launch evaluates it.
+// A list of operations on 64-bit integers that computes the extents of a
+// kernel's results and checks those of its inputs. The compiler makes it from
+// the function that attn-shape-function adds; a launch evaluates it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,7 @@ namespace attn {
 
 struct TensorInfo;
 
-/// What an instruction computes. Those with a U take their operands as numbers
-/// without sign.
+/// The operation of an instruction. Those with a U take unsigned operands.
 enum class ShapeOp : int32_t {
   /// The number `operands[0]`.
   Constant,
@@ -67,37 +66,39 @@ enum class ShapeOp : int32_t {
   ZeroExtend,
 };
 
-/// The most numbers that an instruction has.
+/// The most operands that an instruction has.
 constexpr size_t kMaxShapeOperands = 3;
 
-/// Makes the value of its own number. Operands are values by their numbers,
-/// which are less, except where ShapeOp says otherwise.
+/// Instruction n computes value n. Its operands are the numbers of earlier
+/// values, except where ShapeOp says otherwise.
 struct ShapeInstruction {
   ShapeOp op = ShapeOp::Constant;
   int64_t operands[kMaxShapeOperands] = {0, 0, 0};
 };
 
-/// What extents must fulfil.
+/// A condition on extents.
 struct ShapeConstraint {
   /// The value that must not be 0.
   int64_t isMet = 0;
-  /// Values that the text names as %0 and %1.
+  /// The numbers of the values that replace %0 and %1 in the text.
   int64_t numbers[2] = {0, 0};
   std::string text;
 };
 
-/// An operation that divides by 0, or whose result 64 bits do not hold, has no
-/// value, nor has what depends on it. That is an error where a constraint or an
-/// extent of a result needs it; a selection needs what it selects.
+/// An operation that divides by 0, or whose result does not fit 64 bits, has no
+/// value, and neither have operations that depend on it. That is an error if a
+/// constraint or an extent of a result needs the value. A selection needs only
+/// the operand that it selects.
 struct ShapeFunction {
   std::vector<ShapeInstruction> instructions;
   std::vector<ShapeConstraint> constraints;
-  /// Values: the extents of the results, one result behind the other.
+  /// The numbers of the values that are the extents of the results, one result
+  /// after the other.
   std::vector<int64_t> results;
 
   /// The values of `results`, or an error with the text of the first constraint
-  /// that is not met. Takes any views and any instructions: what is out of
-  /// range is an error.
+  /// that is not met. Takes any views and any instructions; numbers that are
+  /// out of range are an error.
   llvm::Expected<llvm::SmallVector<int64_t, 16>>
   evaluate(llvm::ArrayRef<TensorView> inputs) const;
 
@@ -109,7 +110,7 @@ struct ShapeFunction {
   static bool fromJSON(const llvm::json::Value &json, ShapeFunction &function,
                        llvm::json::Path path);
 
-  /// As text for people, a line for each instruction, constraint and result.
+  /// Prints a line for each instruction, constraint and result.
   void print(llvm::raw_ostream &os, llvm::ArrayRef<TensorInfo> inputs,
              llvm::ArrayRef<TensorInfo> results) const;
 };

@@ -14,12 +14,13 @@
 namespace attn {
 
 /// A strided tensor in memory. The view owns nothing: the elements and both
-/// arrays must live as long as the view is used, and a view is as safe to share
-/// between threads as what it points to.
+/// arrays must live as long as the view is used. Threads may share a view if
+/// they may share the data that it points to.
 ///
 /// A scalar is a view of rank 0; `shape` and `strides` may then be null.
 struct TensorView {
-  /// The element whose indices are all 0. May be null if there are no elements.
+  /// The address of the element whose indices are all 0. May be null if there
+  /// are no elements.
   void *data;
   /// The element type, a code of attn::DType (attn/Support/DType.h).
   int32_t dtype;

@@ -1,19 +1,22 @@
 //===- ThreadPool.h - Threads for compiled kernels --------------*- C++ -*-===//
 //
 // A pool runs launches (see attn_rt_parallel in ABI.h). The thread that
-// launches always takes part, and pool threads help as far as they are free,
-// so a launch makes progress whatever else the pool does.
+// launches always takes part, and free pool threads help, so that a launch
+// makes progress whatever else the pool does.
 //
 // A pool thread polls until 30 us after the last launch and then sleeps; a
 // launching thread that waits for the last tasks of others does the same.
 //
-// A launch of two tasks that do nothing takes 0.6 us when launches follow each
-// other closely. Until all threads have met in a launch and it has returned
-// takes 0.7 us with 2 threads, 2.3 us with 4, 5 us with 8 and 11 us with 16 if
-// they poll. If they sleep it takes some 30 us with 2 threads and 150 to 300 us
-// with more, mostly until the system runs them, while the launching thread is
-// at work. (Medians on a virtual machine of 16 Xeon cores; the test
-// ThreadPoolLatency measures them.)
+// Latencies, as medians on a virtual machine of 16 Xeon cores (the test
+// ThreadPoolLatency measures them):
+//
+// * A launch of two empty tasks takes 0.6 us if launches follow each other
+//   closely.
+// * A launch in which all threads meet takes 0.7 us with 2 threads, 2.3 us with
+//   4, 5 us with 8 and 11 us with 16 if the threads poll.
+// * If the threads sleep, it takes some 30 us with 2 threads and 150 to 300 us
+//   with more. Most of this is the time until the system runs them, in which
+//   the launching thread works.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +33,7 @@
 namespace attn {
 
 /// A set of threads that start when they are first needed. If the system
-/// refuses to start one, launches run on those that there are.
+/// refuses to start a thread, launches run on the threads that have started.
 ///
 /// All functions may be called from any thread at any time, except that a pool
 /// must not be destroyed during its launches.
@@ -43,8 +46,8 @@ public:
   /// `tasks` is for nextTask only.
   using Body = void (*)(void *env, void *tasks);
 
-  /// A pool for launches on up to `numThreads` threads, counting the launching
-  /// one; the number is brought into 1 to kMaxThreads.
+  /// Makes a pool for launches on up to `numThreads` threads, including the
+  /// launching one; the number is clamped to 1 to kMaxThreads.
   explicit ThreadPool(int32_t numThreads);
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
@@ -63,7 +66,7 @@ public:
   int32_t getNumStartedThreads() const { return numStarted; }
 
   /// Runs tasks 0 to numTasks - 1 on up to `maxThreads` threads, or up to
-  /// getNumThreads() if that is 0, as attn_rt_parallel tells.
+  /// getNumThreads() if that is 0; see attn_rt_parallel.
   void launch(int64_t numTasks, int32_t maxThreads, Body body, void *env);
 
   /// The next task of a launch, or -1.
@@ -126,12 +129,12 @@ private:
   ThreadPool *nextPool = nullptr;
 };
 
-/// What `exec` of attn_rt_parallel points to.
+/// The argument `exec` of attn_rt_parallel.
 struct Executor {
   /// The pool, or null for the default one.
   ThreadPool *pool = nullptr;
-  /// The most threads for one launch, counting the launching one; 0 for all of
-  /// the pool.
+  /// The most threads for one launch, including the launching one; 0 for all
+  /// threads of the pool.
   int32_t maxThreads = 0;
 };
 
