@@ -11,29 +11,29 @@
 
 namespace attn {
 
-/// What a compilation did.
+/// The report of a compilation.
 struct CompileReport {
   struct Stage {
     std::string name;
     double milliseconds = 0;
   };
-  /// In the order they ran: "parse", the stages of the pipeline, "translate",
-  /// "optimize", "codegen", and "load" for a kernel. For a GPU, code is made of
-  /// a kernel while the next one is translated, and "assemble" is the time to
-  /// wait for that. A package that was kept on disk has "cache" alone, the time
-  /// to find and read it.
+  /// In the order in which they ran: "parse", the stages of the pipeline,
+  /// "translate", "optimize", "codegen", and "load" for a kernel. For a GPU, a
+  /// kernel is assembled while the next one is translated, and "assemble" is
+  /// the time to wait for that. A package from the disk has only "cache", the
+  /// time to find and read it.
   std::vector<Stage> stages;
-  /// What the compiler tells of a decision.
+  /// A remark of the compiler on a decision.
   struct Remark {
-    /// "file:line:column", "" where it is not known.
+    /// "file:line:column", "" if unknown.
     std::string location;
     /// Such as "schedule-rejected".
     std::string name;
-    /// The schedule that it is about, "" if it is about none.
+    /// The schedule that the remark is about, or "".
     std::string schedule;
     std::string text;
 
-    /// The schedule, if any, and what is told of it.
+    /// The schedule, if any, and the text.
     std::string getMessage() const {
       return schedule + (schedule.empty() || text.empty() ? "" : ": ") + text;
     }
@@ -48,10 +48,10 @@ struct CompileReport {
   std::string warnings;
   /// The size of the object file in bytes, and of all code for a GPU.
   size_t objectSize = 0;
-  /// The processor and the instruction sets, or the GPU, it was compiled for.
+  /// The target: the processor and its instruction sets, or the GPU.
   std::string target;
-  /// Whether the next compilation will give the same: not if an assembler ran
-  /// out of time.
+  /// Whether another compilation gives the same kernel: not if the assembler
+  /// ran out of time.
   bool isRepeatable = true;
 
   double getTotalMilliseconds() const {
@@ -61,8 +61,8 @@ struct CompileReport {
     return total;
   }
 
-  /// The remarks of a name: "schedule" for those of a kernel for a CPU, one for
-  /// each attention.
+  /// The remarks with a name, such as "schedule", of which a kernel for a CPU
+  /// has one for each attention.
   std::vector<Remark> getRemarks(llvm::StringRef name) const {
     std::vector<Remark> found;
     llvm::copy_if(remarks, std::back_inserter(found),

@@ -11,7 +11,7 @@
 namespace attn {
 
 /// Collects the diagnostics of a context while it lives: errors with their
-/// notes, and the rest.
+/// notes, and warnings.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
@@ -22,13 +22,13 @@ public:
 
 private:
   std::string errors, warnings;
-  /// Whether all errors are those of a program that another target can run.
+  /// Whether all errors say that another target can run the program.
   bool isForOtherTarget = true;
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// Appends the remarks of a context to `remarks` while it lives. A context that
-/// has remarks set up already is left alone.
+/// Appends the remarks of a context to `remarks` while it lives. Does nothing
+/// for a context that already has remarks set up.
 class RemarkCollector {
 public:
   RemarkCollector(mlir::MLIRContext *context,
@@ -38,16 +38,16 @@ public:
   ~RemarkCollector();
 
 private:
-  /// Null where nothing was set up.
+  /// Null if nothing was set up.
   mlir::MLIRContext *context = nullptr;
 };
 
-/// An error of the compilation. Of a program that is right, but not for this
+/// An error of the compilation. If the program is right, but not for this
 /// target, the code is std::errc::not_supported.
 llvm::Error makeCompileError(const llvm::Twine &text,
                              bool isForOtherTarget = false);
-/// An error of an option of the compilation, whatever the program is: of code
-/// std::errc::invalid_argument.
+/// An error in an option of the compilation, independent of the program, with
+/// code std::errc::invalid_argument.
 llvm::Error makeOptionError(const llvm::Twine &text);
 
 } // namespace attn

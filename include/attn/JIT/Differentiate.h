@@ -15,23 +15,23 @@ struct DifferentiateOptions {
   std::string entry;
   /// The name of the program in diagnostics.
   std::string bufferName = "<input>";
-  /// Names of the arguments to compute gradients with respect to; if empty,
-  /// all of floats, but for those that only masks depend on.
+  /// Names of the arguments to compute gradients with respect to; if empty, all
+  /// arguments of floats, except those that only masks read.
   std::vector<std::string> wrt;
-  /// Without names, whether numbers are left out. Kernels for a GPU have no
-  /// result for the gradient of one.
+  /// Whether scalar arguments are left out if `wrt` is empty. Kernels for a GPU
+  /// return no gradients of scalars.
   bool tensorsOnly = false;
-  /// Whether the program computes and returns the results too, and does not
-  /// take them as arguments.
+  /// Whether the program computes the results and returns them too, instead of
+  /// taking them as arguments.
   bool joint = false;
-  /// Whether the last bits of a gradient may differ from run to run, which
-  /// saves a GPU some time.
+  /// Whether the last bits of a gradient may differ from run to run, which is
+  /// faster on a GPU.
   bool nondeterministic = false;
 };
 
-/// The program that computes the gradients of another one, with one public
-/// function (see attn-differentiate), to be compiled as any program. Its text
-/// has the locations of the other one, so that diagnostics point there.
+/// The text of a program that computes the gradients of `program`, with one
+/// public function (see attn-differentiate). It is compiled like any program.
+/// It has the locations of `program`, so that diagnostics point there.
 llvm::Expected<std::string>
 differentiate(llvm::StringRef program,
               const DifferentiateOptions &options = {});

@@ -5,8 +5,10 @@
 //   auto shapes = kernel->resultShapes(inputs);   // of tensors to allocate
 //   if (llvm::Error error = kernel->run(inputs, results)) ...
 //
-// LoadedKernel.h tells what calls expect, and the codes of their errors; that
-// of a program that does not compile is llvm::inconvertibleErrorCode().
+// LoadedKernel.h documents the arguments of calls, and the codes of their
+// errors. The error of a program that does not compile has the code
+// llvm::inconvertibleErrorCode(), or std::errc::not_supported if another target
+// can run the program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,11 +33,11 @@ public:
   /// meanwhile.
   static llvm::Expected<Kernel> compile(mlir::ModuleOp module,
                                         const CompileOptions &options = {});
-  /// Makes the code of a package ready to run; an error if it needs
-  /// instructions that this processor lacks.
+  /// Makes the code of a package ready to run. Fails if it needs instructions
+  /// that this processor lacks.
   static llvm::Expected<Kernel> load(KernelPackage package);
 
-  /// Names, element types, and extents (negative where free).
+  /// Names, element types, and extents (negative if dynamic).
   llvm::ArrayRef<TensorInfo> inputs() const {
     return package().metadata.inputs;
   }
@@ -43,14 +45,13 @@ public:
     return package().metadata.results;
   }
 
-  /// What the kernel runs on.
+  /// The device of the kernel.
   DeviceKind device() const { return package().getDevice(); }
-  /// Whether the data of an input are in the memory of the host; see
-  /// LoadedKernel.
+  /// Whether the data of an input are in host memory; see LoadedKernel.
   bool isOnHost(unsigned input) const { return loaded->isOnHost(input); }
 
-  /// The shapes of the results for these inputs, of which only types and
-  /// extents are read.
+  /// The shapes of the results for these inputs. Only the types and extents of
+  /// the inputs are read.
   llvm::Expected<std::vector<Shape>>
   resultShapes(llvm::ArrayRef<TensorView> inputs) const {
     return loaded->getResultShapes(inputs);
@@ -58,23 +59,24 @@ public:
 
   /// Writes the results. A result may overlap neither an input nor another
   /// result. The first run on a GPU loads the code, which takes milliseconds,
-  /// or seconds if the kernel was compiled where there was no ptxas.
+  /// or seconds if the kernel was compiled without ptxas.
   llvm::Error run(llvm::ArrayRef<TensorView> inputs,
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options = {}) const {
     return loaded->run(inputs, results, options);
   }
 
-  /// Computes what depends on masks, sparsities and extents alone, once for
-  /// many runs that have it in their options; see LoadedKernel.
+  /// Computes the tables that depend only on masks, sparsities and extents,
+  /// once for many runs that have the result in their options; see
+  /// LoadedKernel.
   llvm::Expected<std::shared_ptr<const Prepared>>
   prepare(llvm::ArrayRef<TensorView> inputs,
           const RunOptions &options = {}) const {
     return loaded->prepare(inputs, options);
   }
 
-  /// Empty but for the size of the object and the stage "load", for a kernel
-  /// that was loaded.
+  /// The report of the compilation. For a kernel that was loaded, it has only
+  /// the size of the object and the stage "load".
   const CompileReport &report() const { return *compileReport; }
   const KernelPackage &package() const { return loaded->getPackage(); }
   const std::shared_ptr<const LoadedKernel> &getLoaded() const {

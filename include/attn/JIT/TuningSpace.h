@@ -13,41 +13,40 @@ namespace attn {
 struct TuningCandidate {
   /// Text of an attribute, as CompileOptions::schedule has it.
   std::string schedule;
-  /// What a model says of its time, for an order alone: the less, the better.
+  /// The time by a cost model, only to sort candidates: less is better.
   double cost = 0;
 };
 
 struct TuningSpace {
-  /// The hash, in hexadecimal, of the program at the online level without names
-  /// and places, and the options that kernels depend on beside schedules: what
-  /// two programs have in common that compute the same with the same types.
+  /// A hash, in hexadecimal, of the program at the online level without names
+  /// and locations, and of the options besides schedules that kernels depend
+  /// on. Programs that compute the same with the same types have one hash.
   std::string program;
-  /// What is legal on the target, the most promising first. The resource model
-  /// has checked them, but not a compilation.
+  /// The schedules that are legal on the target, the most promising first. The
+  /// resource model has checked them, but they have not been compiled.
   std::vector<TuningCandidate> candidates;
-  /// Why there are none; "" if there are.
+  /// Why there are no candidates; "" if there are.
   std::string obstacle;
 };
 
-/// What a tuner may try for a program. A schedule in the options or in the
-/// program leaves nothing to choose.
+/// The schedules that a tuner may try for a program. There are none if the
+/// options or the program have a schedule.
 llvm::Expected<TuningSpace> getTuningSpace(llvm::StringRef program,
                                            const CompileOptions &options);
 
-/// TuningSpace::program alone, which is kept on disk beside the kernels.
+/// Only TuningSpace::program, which is kept on disk beside the kernels.
 llvm::Expected<std::string> getProgramHash(llvm::StringRef program,
                                            const CompileOptions &options);
 
-/// The extents of inputs that the types of a kernel leave open, of which
-/// buckets of a tuning database are made. `getExtent(input, dim)` has them.
+/// The dynamic extents of inputs, from which buckets of a tuning database are
+/// made. `getExtent(input, dim)` returns an extent.
 llvm::SmallVector<int64_t, 16>
 getFreeExtents(llvm::ArrayRef<TensorInfo> inputs,
                llvm::function_ref<int64_t(size_t, size_t)> getExtent);
 
-/// What kernels of these options run on, and the versions that their times
-/// depend on, with a hash of the compiler's sources: Entry::device and
-/// Entry::version of a tuning database. An error without a GPU where one is
-/// needed.
+/// Entry::device and Entry::version of a tuning database for kernels with these
+/// options: the device, and the versions that times depend on, with a hash of
+/// the compiler's sources. Fails if the options need a GPU and there is none.
 struct TuningPlace {
   std::string device, version;
 };

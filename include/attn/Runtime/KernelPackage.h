@@ -20,7 +20,7 @@
 
 namespace attn {
 
-/// Stands for a dynamic extent in shapes.
+/// A dynamic extent in shapes. Readers take any negative number as one.
 constexpr int64_t kDynamicExtent = -1;
 
 /// One input or result of a kernel. A scalar is a tensor of rank 0.
