@@ -11,8 +11,8 @@
 //   spec.mask([](const attn::MaskArgs &a) { return a.j <= a.i; });
 //   llvm::Expected<attn::Kernel> kernel = spec.compile();
 //
-// The kernel takes q, k, v, the captures in the order they were made, and the
-// sparsity, and gives o and, where wanted, lse.
+// The kernel takes q, k, v, the captures in the order in which they were made,
+// and the sparsity, and returns o and, with wantLse, lse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,20 +30,20 @@ template <typename OpTy> class OwningOpRef;
 
 namespace attn {
 
-/// Where a score or a mask is wanted: batch, query head, query, and key, and
-/// the numbers of queries and keys.
+/// The position of a pair: batch, query head, query, and key; and the numbers
+/// of queries and keys.
 struct MaskArgs {
   Expr b, h, i, j;
   Expr numQueries, numKeys;
 };
 
-/// The same, and the scaled product of query and key.
+/// The same, and `s`, the scaled product of query and key.
 struct ScoreArgs : public MaskArgs {
   Expr s;
 };
 
-/// Which blocks of queries and keys take part, as tensors that the kernel
-/// takes; see attn.attention for what they hold. BlockLayout.h makes some.
+/// Which blocks of queries and keys take part, as tensors that are inputs of
+/// the kernel; see attn.attention for what they hold. BlockLayout.h makes some.
 struct Sparsity {
   enum class Format {
     /// "blocks", i1 of [rows of blocks, columns of blocks].
@@ -52,12 +52,12 @@ struct Sparsity {
     Lists
   };
   Format format = Format::Bits;
-  /// Queries and keys of a block: multiples of 16 from 16 to 256, or, of lists,
-  /// both 1.
+  /// Queries and keys of a block: multiples of 16 from 16 to 256, or, for
+  /// lists, both 1.
   int64_t blockRows = 64;
   int64_t blockColumns = 64;
-  /// Whether there is a dimension of heads before, of that of q or 1, and one
-  /// of batches before that.
+  /// Whether the tensors have a dimension of heads in front, with the extent of
+  /// q's or 1, and a dimension of batches in front of that.
   bool perHead = true;
   bool perBatch = false;
   /// The type of the elements of lists: i32 or i64.
@@ -73,12 +73,12 @@ public:
   /// The element type of q, k, v, and o: f64, f32, f16 or bf16.
   DType dtype = DType::F32;
 
-  // Extents, each kDynamicExtent if it is to be given at run time.
+  // Extents; kDynamicExtent for those that a call gives at run time.
   int64_t batch = kDynamicExtent;
-  /// That of q, or 1.
+  /// `batch`, or 1.
   int64_t keyBatch = kDynamicExtent;
   int64_t queryHeads = kDynamicExtent;
-  /// Divides the heads of q.
+  /// Divides `queryHeads`.
   int64_t keyHeads = kDynamicExtent;
   int64_t numQueries = kDynamicExtent;
   int64_t numKeys = kDynamicExtent;
@@ -98,24 +98,26 @@ public:
   /// Adds a tensor that score and mask may read.
   Capture capture(llvm::StringRef name, DType dtype,
                   llvm::ArrayRef<int64_t> shape);
-  /// Adds a scalar that they may read.
+  /// Adds a scalar that score and mask may read.
   Capture scalar(llvm::StringRef name, DType dtype);
 
-  /// Sets what replaces the score, a float; without it, the score itself.
+  /// Sets the score function. It returns a float, which replaces the scaled
+  /// product; without a function, the score is the scaled product.
   void score(std::function<Expr(const ScoreArgs &)> function) {
     scoreFunction = std::move(function);
   }
-  /// Sets which keys count, a bool; without it, all do.
+  /// Sets the mask function. It returns a bool that says whether a pair is
+  /// allowed; without a function, all pairs are.
   void mask(std::function<Expr(const MaskArgs &)> function) {
     maskFunction = std::move(function);
   }
 
-  /// Lets only blocks that a layout has take part; what the mask masks is
-  /// masked in them, too.
+  /// Sets the sparsity: only pairs that both the blocks and the mask allow take
+  /// part.
   void sparsity(const Sparsity &layout) { blocks = layout; }
 
-  /// Makes a module with one function, or an error that says what of the above
-  /// does not fit. Loads the dialects it needs into the context.
+  /// Makes a module with one function. The error says which of the settings
+  /// above does not fit. Loads the dialects that it needs into the context.
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   build(mlir::MLIRContext *context) const;
 
@@ -130,7 +132,7 @@ private:
 
   std::vector<CaptureInfo> captures;
   std::optional<Sparsity> blocks;
-  /// What captures ask for the function that is built now.
+  /// Shared with captures: the scope of the function that is built now.
   std::shared_ptr<ExprScope *> currentScope;
   std::function<Expr(const ScoreArgs &)> scoreFunction;
   std::function<Expr(const MaskArgs &)> maskFunction;

@@ -11,14 +11,13 @@
 // takes it as its sparsity (AttentionSpec::sparsity), as bits or as lists, or
 // reads it as a capture (masks::blockLayout).
 //
-// These are the layouts of DeepSpeed's sparse attention, with the same meaning
-// of each number, but for two things: where a layout is causal, no block above
-// the diagonal is in it, random and global ones included; and random blocks
-// come from a seed. python/attn/layouts.py makes the same bits from the same
-// numbers.
+// These are the layouts of DeepSpeed's sparse attention. Each number has the
+// same meaning, with two differences: a causal layout has no block above the
+// diagonal, not even random or global ones; and random blocks come from a seed.
+// python/attn/layouts.py makes the same bits from the same numbers.
 //
 // Blocks are counted from 0, and `length` is in tokens. An error of make()
-// names the number that does not fit. All of them
+// names the number that does not fit. All layouts have these errors:
 //
 //   expects heads, length and block to be at least 1
 //   expects a length that is a multiple of the block
@@ -36,7 +35,7 @@ namespace attn {
 /// Blocks of heads, rows (of queries) and columns (of keys).
 class BlockLayout {
 public:
-  /// Without blocks.
+  /// A layout in which no block takes part.
   BlockLayout(int64_t heads, int64_t rows, int64_t columns)
       : heads(heads), rows(rows), columns(columns),
         bits(heads * rows * columns) {}
@@ -52,15 +51,15 @@ public:
     bits[(head * rows + row) * columns + column] = value;
   }
 
-  /// Blocks that are in the layout, over all of them.
+  /// The fraction of blocks that take part.
   double getDensity() const;
   /// The bytes 0 and 1 as [heads, rows, columns]: the data of an i1 capture.
   const std::vector<uint8_t> &getBytes() const { return bits; }
   /// The same as an i1 tensor.
   llvm::Expected<Tensor> toTensor() const;
-  /// The same as lists: where the blocks of each row start in a list of
-  /// columns, and where those of the last one end, [heads, rows + 1], and that
-  /// list. Of i32 or i64.
+  /// The layout as two lists of i32 or i64: row offsets, [heads, rows + 1],
+  /// which say where the blocks of each row start in the second list and where
+  /// the last row ends; and the columns of all blocks.
   llvm::Expected<std::pair<Tensor, Tensor>>
   toLists(DType dtype = DType::I32) const;
 
@@ -71,10 +70,10 @@ private:
 
 namespace layouts {
 
-/// What all layouts have.
+/// The members that all layouts have.
 struct LayoutSize {
   int64_t heads = 1;
-  /// Tokens, queries and keys alike; a multiple of `block`.
+  /// The number of queries and of keys in tokens; a multiple of `block`.
   int64_t length = 0;
   /// Tokens in a block.
   int64_t block = 16;
@@ -82,85 +81,87 @@ struct LayoutSize {
   bool causal = false;
 };
 
-/// Windows side by side, in each of which all blocks see each other, and some
-/// blocks of each that all see (Child et al., "Generating long sequences with
-/// sparse transformers", 2019).
+/// Adjacent windows in which all blocks see each other, with some global blocks
+/// in each window, which all blocks see (Child et al., "Generating long
+/// sequences with sparse transformers", 2019).
 struct Fixed : public LayoutSize {
   /// Blocks of a window.
   int64_t localBlocks = 4;
-  /// Blocks of a window that are global, its last ones; divides localBlocks.
+  /// So many last blocks of a window are global; divides localBlocks.
   int64_t globalBlocks = 1;
-  /// Whether global blocks see all, too; not with `causal`.
+  /// Whether global blocks of queries see all keys, too; not with `causal`.
   bool horizontalGlobal = false;
-  /// With n of these, head h has its global blocks h % n times globalBlocks
-  /// before the end of a window; at most localBlocks / globalBlocks.
+  /// With n patterns, the global blocks of head h end h % n times globalBlocks
+  /// blocks before the end of a window; at most localBlocks / globalBlocks.
   int64_t globalPatterns = 1;
 
   llvm::Expected<BlockLayout> make() const;
 };
 
-/// Windows of several sizes, global blocks anywhere, and random ones.
+/// Windows of several sizes, global blocks anywhere, and random blocks.
 struct Variable : public LayoutSize {
   /// Random blocks in each row.
   int64_t randomBlocks = 0;
-  /// Blocks of the first windows; the last size repeats.
+  /// The sizes of the first windows, in blocks; the last size repeats.
   std::vector<int64_t> localBlocks = {4};
-  /// Blocks that all see; those behind the end are left out.
+  /// Blocks of keys that all queries see; blocks past the end are ignored.
   std::vector<int64_t> globalBlocks = {0};
-  /// If not empty, globalBlocks[n] is the first of a range and this is behind
-  /// its last one.
+  /// If not empty, global blocks are ranges, from globalBlocks[n] up to and
+  /// without globalEnds[n].
   std::vector<int64_t> globalEnds;
-  /// Whether global blocks see all, too; not with `causal`.
+  /// Whether global blocks of queries see all keys, too; not with `causal`.
   bool horizontalGlobal = false;
-  /// Whether each head has random blocks of its own, and where they come from.
+  /// Whether each head has random blocks of its own, and their seed.
   bool perHead = false;
   uint64_t seed = 0;
 
   llvm::Expected<BlockLayout> make() const;
 };
 
-/// A sliding window, the first blocks global, and random ones (Zaheer et al.,
-/// "Big Bird: transformers for longer sequences", 2020).
+/// A sliding window, the first blocks as global blocks, and random blocks
+/// (Zaheer et al., "Big Bird: transformers for longer sequences", 2020).
 struct BigBird : public LayoutSize {
   /// Random blocks in each row.
   int64_t randomBlocks = 1;
-  /// Blocks of the window, whose middle is that of the query; an even number
-  /// counts as the next one.
+  /// The size of the window in blocks, centred at the query's block; an even
+  /// number counts as the next odd one.
   int64_t windowBlocks = 3;
-  /// The first blocks see all, and all see them.
+  /// So many first blocks see all blocks, and all blocks see them.
   int64_t globalBlocks = 1;
-  /// Whether each head has random blocks of its own, and where they come from.
+  /// Whether each head has random blocks of its own, and their seed.
   bool perHead = false;
   uint64_t seed = 0;
 
   llvm::Expected<BlockLayout> make() const;
 };
 
-/// A sliding window and some blocks that see all and that all see (Beltagy et
-/// al., "Longformer: the long-document transformer", 2020; by blocks).
+/// A sliding window and global blocks, which see all blocks and which all
+/// blocks see (Beltagy et al., "Longformer: the long-document transformer",
+/// 2020; by blocks).
 struct BSLongformer : public LayoutSize {
-  /// As BigBird has it.
+  /// As in BigBird.
   int64_t windowBlocks = 3;
-  /// As Variable has them.
+  /// As in Variable.
   std::vector<int64_t> globalBlocks = {0};
   std::vector<int64_t> globalEnds;
 
   llvm::Expected<BlockLayout> make() const;
 };
 
-/// A sliding window, causal unless told otherwise.
+/// A sliding window, causal by default.
 struct LocalSlidingWindow : public LayoutSize {
   LocalSlidingWindow() { causal = true; }
-  /// As BigBird has it; half of it, the past, where it is causal.
+  /// As in BigBird; a causal layout has only the past half of the window.
   int64_t windowBlocks = 3;
 
   llvm::Expected<BlockLayout> make() const;
 };
 
-/// The `count` blocks of each row with the highest scores, [heads, rows,
-/// columns], as sparsity that depends on data chooses them: of equal ones the
-/// first, fewer where there are no more, and none that is NaN or -inf. With
-/// `causal`, none above the diagonal.
+/// The `count` blocks of each row with the highest scores, for sparsity that
+/// depends on data. `scores` is [heads, rows, columns]. Of blocks with equal
+/// scores the first are taken. Blocks whose score is NaN or -inf are never
+/// taken, and with `causal` no blocks above the diagonal, so that a row may
+/// have fewer than `count`.
 llvm::Expected<BlockLayout> topK(llvm::ArrayRef<float> scores, int64_t heads,
                                  int64_t rows, int64_t columns, int64_t count,
                                  bool causal = false);

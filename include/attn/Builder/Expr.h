@@ -1,16 +1,18 @@
 //===- Expr.h - Expressions of score and mask functions ---------*- C++ -*-===//
 //
-// The functions that AttentionSpec takes compute with these instead of numbers:
-// an operator on expressions emits an operation. There are three types:
+// The functions that AttentionSpec takes compute with expressions instead of
+// numbers: an operator on expressions emits an operation. There are three
+// types:
 //
 //   float   the score, elements of captured floats; f32, or f64 for f64 inputs
 //   int     positions and lengths, elements of captured integers
 //   bool    comparisons, elements of captured i1
 //
-// Operands have one type; toFloat and toInt convert. An integer literal is a
-// float where the other operand is one. What does not fit is not found out by
-// the C++ compiler but kept as an error of the specification, which building it
-// returns; expressions made after that are invalid and harmless.
+// Both operands have the same type; toFloat and toInt convert. An integer
+// literal is a float if the other operand is one. Operands that do not fit are
+// not found by the C++ compiler: the specification keeps the error, and
+// AttentionSpec::build returns it. Expressions that are made after an error are
+// invalid and harmless.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +35,7 @@ public:
   Expr(double number) : kind(Kind::Float), floatLiteral(number) {}
   Expr(float number) : Expr(static_cast<double>(number)) {}
   Expr(bool value) : kind(Kind::Bool), intLiteral(value) {}
-  /// Anything else that C++ would turn into one of these, such as a pointer.
+  /// Not for other types that C++ would convert, such as a pointer to bool.
   template <typename T> Expr(T) = delete;
 
   friend Expr operator+(const Expr &a, const Expr &b);
@@ -52,7 +54,7 @@ public:
   friend Expr operator>(const Expr &a, const Expr &b);
   friend Expr operator>=(const Expr &a, const Expr &b);
 
-  /// Both operands are computed.
+  /// Both operands are always computed.
   friend Expr operator&&(const Expr &a, const Expr &b);
   friend Expr operator||(const Expr &a, const Expr &b);
   friend Expr operator!(const Expr &a);
@@ -62,8 +64,8 @@ private:
   enum class Kind { Value, Int, Float, Bool, Invalid };
   explicit Expr(Kind kind) : kind(kind) {}
 
-  /// Where a value belongs to. The scope ends with the function it is for, but
-  /// stays in memory as long as there are expressions of it.
+  /// The scope of a value. It ends with the function that is built, but stays
+  /// in memory as long as there are expressions of it.
   std::shared_ptr<ExprScope> scope;
   /// The number of the value in the scope.
   size_t number = 0;
@@ -108,7 +110,7 @@ Expr toInt(const Expr &x);
 /// A captured tensor or scalar of an AttentionSpec.
 class Capture {
 public:
-  /// The element at a position of as many ints as there are dimensions.
+  /// The element at a position: as many ints as there are dimensions.
   Expr operator[](std::initializer_list<Expr> indices) const;
   /// The element of a scalar or a tensor of rank 0.
   Expr operator()() const { return (*this)[{}]; }

@@ -4,23 +4,24 @@
 //   Capture ids = spec.capture("ids", DType::I32, {kDynamicExtent});
 //   spec.mask(sameDocument(ids) && (slidingWindow(511, 0) || globalTokens(4)));
 //
-// A mask says which pairs of a query and a key count. It is a function that
-// AttentionSpec::mask takes, and any such function is a mask, so that named
-// masks and lambdas combine:
+// A mask says which pairs of a query and a key are allowed. AttentionSpec::mask
+// takes a mask, and any function from MaskArgs to bool converts to one, so that
+// named masks and lambdas combine:
 //
 //   spec.mask(causal() && [](const MaskArgs &at) { return at.h != at.b; });
 //
-// Combining masks combines code: nothing is stored, and the compiler finds out
-// which tiles of the result are empty or full as it does for any mask.
+// Combining masks combines their code. Nothing is stored, and the compiler
+// finds which tiles of the combined mask are empty or full.
 //
-// Positions are counted in tokens from 0: i of queries and j of keys. All
-// masks but lower-right ones put query 0 at key 0.
+// Positions are counted in tokens from 0: i of queries and j of keys. Query 0
+// is at key 0 in all masks except those with Align::LowerRight.
 //
-// What a mask cannot be made of, such as a block of 0 tokens or a capture of
-// another rank, is an error of the specification that its compilation returns.
-// What is only known at run time is not checked: there, lengths are clipped by
-// what they are compared with, a division by 0 gives 0, and a document outside
-// of its table is a read outside of a capture (CompileOptions::boundsCheck).
+// Wrong arguments, such as a block of 0 tokens or a capture of another rank,
+// are an error of the specification, which its compilation returns. Numbers
+// that are only known at run time are not checked. A length beyond the sequence
+// has the effect of the sequence's length, a division by 0 gives 0, and a
+// document outside of its table is a read outside of a capture
+// (CompileOptions::boundsCheck).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,12 +33,12 @@
 
 namespace attn {
 
-/// Which pairs of a query and a key count.
+/// Which pairs of a query and a key are allowed.
 class Mask {
 public:
   using Function = std::function<Expr(const MaskArgs &)>;
 
-  /// Any function of MaskArgs that gives a bool.
+  /// From any function of MaskArgs that returns a bool.
   template <typename F, typename = std::enable_if_t<
                             std::is_invocable_r_v<Expr, F, const MaskArgs &> &&
                             !std::is_same_v<std::decay_t<F>, Mask>>>
@@ -45,8 +46,9 @@ public:
 
   Expr operator()(const MaskArgs &at) const { return function(at); }
 
-  /// Pairs that both masks allow, that one of them allows, and that a mask does
-  /// not allow. Both masks are asked, so each must be valid everywhere.
+  /// Pairs that both masks allow, that at least one of them allows, and that a
+  /// mask does not allow. Both masks are evaluated for all pairs, so each must
+  /// be valid everywhere.
   friend Mask operator&&(const Mask &a, const Mask &b);
   friend Mask operator||(const Mask &a, const Mask &b);
   friend Mask operator!(const Mask &a);
@@ -58,8 +60,7 @@ private:
 namespace masks {
 
 /// A number that a mask depends on: a literal, a scalar capture of integers, or
-/// a function of where the mask is asked, such as an element of a capture at
-/// the head:
+/// a function of the position, such as an element of a capture at the head:
 ///
 ///   slidingWindow([=](const MaskArgs &at) { return windows[{at.h}]; }, 0)
 class Number {
@@ -82,12 +83,12 @@ private:
   Mask::Function function;
 };
 
-/// Where the diagonal of a mask is that has one.
+/// Where the diagonal of a mask starts.
 enum class Align {
   /// Query 0 is at key 0.
   UpperLeft,
-  /// The last query is at the last key, as when the queries are the end of the
-  /// keys: query i is at key i + numKeys - numQueries.
+  /// The last query is at the last key, as in decoding, where the queries are
+  /// the last tokens: query i is at key i + numKeys - numQueries.
   LowerRight,
 };
 
@@ -95,23 +96,24 @@ enum class Align {
 // Transformations
 //===----------------------------------------------------------------------===//
 
-/// The mask at other positions: a pair (i, j) counts if the mask allows
-/// (i + queries, j + keys). Offsets may be negative. The mask is asked about
-/// positions outside of the sequences, so one that reads captures at positions
-/// needs captures that have them.
+/// The mask at other positions: a pair (i, j) is allowed if the mask allows
+/// (i + queries, j + keys). Offsets may be negative. The mask is also evaluated
+/// at positions outside of the sequences, so that captures that it reads by
+/// position need elements there.
 Mask shift(const Mask &mask, const Number &queries, const Number &keys);
 
 /// Pairs of one document. `ids` holds the document of each token, integers of
 /// any kind in any order, as [position] or [batch, position].
 Mask sameDocument(const Capture &ids);
-/// The same where queries and keys are of different sequences.
+/// The same for queries and keys of different sequences.
 Mask sameDocument(const Capture &queryIds, const Capture &keyIds);
 
-/// A mask within each document: pairs of one document that the mask allows,
-/// where it counts positions, queries and keys from the start of the document.
-/// `ids` is as above, and numbers documents from 0; `starts` holds where each
-/// starts and, behind the last one, where that ends: [documents + 1], as
-/// cu_seqlens of other libraries. Queries and keys have the same documents.
+/// A mask within each document: pairs of one document that the mask allows. The
+/// mask gets positions and numbers of queries and keys within the document.
+/// `ids` is as above, with documents numbered from 0. `starts` has the first
+/// position of each document, and then the end of the last one:
+/// [documents + 1], as cu_seqlens of other libraries. Queries and keys have the
+/// same documents.
 Mask perDocument(const Capture &ids, const Capture &starts, const Mask &mask);
 
 //===----------------------------------------------------------------------===//
@@ -121,14 +123,14 @@ Mask perDocument(const Capture &ids, const Capture &starts, const Mask &mask);
 /// j <= i: keys up to that of the query.
 Mask causal(Align align = Align::UpperLeft);
 
-/// i - before <= j <= i + after: so many keys on either side of the query's,
-/// and that. Both are 0 or more.
+/// i - before <= j <= i + after: the key at the query's position, and so many
+/// keys before and after it. Both numbers are 0 or more.
 Mask slidingWindow(const Number &before, const Number &after,
                    Align align = Align::UpperLeft);
 
 /// j < length: the first keys.
 Mask prefix(const Number &length);
-/// Prefix language model: the first keys, and those up to the query's.
+/// Prefix language model: the first keys, and keys up to the query's position.
 Mask prefixLM(const Number &length);
 
 /// j < keyLengths[b]: sequences that are padded at their ends. [batch].
@@ -141,15 +143,16 @@ Mask padding(const Capture &queryLengths, const Capture &keyLengths);
 Mask dilated(const Number &step);
 
 /// Blocks of `block` tokens whose distance from the query's block is a multiple
-/// of `stride` blocks; both are 1 or more. Each block is wholly in or out.
+/// of `stride` blocks; both are 1 or more. Each block is allowed or masked as a
+/// whole.
 Mask blockStrided(const Number &block, const Number &stride);
 
-/// What a neighbourhood does at the border of an image.
+/// The neighbourhood of a query at the border of an image.
 enum class Border {
-  /// It is cut off.
+  /// The neighbourhood is cut off.
   Clip,
-  /// It is moved inside, so that all have the same size (NATTEN). The image is
-  /// at least as large as a neighbourhood.
+  /// The neighbourhood is moved inside, so that all have the same size
+  /// (NATTEN). The image is at least as large as a neighbourhood.
   Shift,
 };
 
@@ -162,14 +165,15 @@ Mask neighborhood2D(const Number &height, const Number &width,
 
 /// The first `count` tokens see all keys and are seen by all queries.
 Mask globalTokens(const Number &count);
-/// So do the tokens whose flag is set: i1, as [position] or [batch, position].
-/// Queries and keys are of one sequence. A captured count is a function of
-/// MaskArgs here.
+/// The same for the tokens whose flag is set. `flags` is i1, as [position] or
+/// [batch, position]. Queries and keys are of one sequence. To pass a captured
+/// count to the overload above, write a function of MaskArgs, as a Capture
+/// selects this overload.
 Mask globalTokens(const Capture &flags);
 
-/// Blocks that a layout has: layout[h, i / block, j / block]. `layout` is i1,
-/// as [heads, blocks, blocks] or, for all heads, [blocks, blocks]; the last of
-/// them may stand for fewer than `block` tokens. BlockLayout.h makes some.
+/// Blocks of a block layout: layout[h, i / block, j / block]. `layout` is i1,
+/// as [heads, blocks, blocks] or, for all heads, [blocks, blocks]; the last
+/// block may have fewer than `block` tokens. BlockLayout.h makes some layouts.
 Mask blockLayout(const Capture &layout, const Number &block);
 
 } // namespace masks
