@@ -4,8 +4,8 @@
     kernel = attn.compile("docs/examples/causal.mlir")
     o = kernel(q, k, v)
 
-Tensors are those of NumPy or PyTorch, or whatever exports DLPack or a buffer.
-docs/python.md tells the rest.
+Tensors are those of NumPy, PyTorch, or any library that exports DLPack or the
+buffer protocol. docs/python.md is the manual.
 """
 
 from ._compile import clear_cache, compile, differentiate, load

@@ -107,16 +107,17 @@ def attention(
     scale       a finite number, by default 1/sqrt(D)
     return_lse  also returns the logarithm of the sum, [B, Hq, Sq], f32 or f64
     layout      "bhsd", or "bshd" for [B, S, H, D]
-    dropout_p   how likely a probability becomes 0, after the softmax; others are
-                divided by 1 - dropout_p. At least 0, and less than 1
-    seed, offset  what is dropped follows from these and from (b, h, q_idx, kv_idx)
-                alone: integers, or int64 tensors without dimensions where q is.
-                A call of a program takes another offset for each attention
-    out, stream, threads  as Kernel.__call__ has them
+    dropout_p   the chance that a probability becomes 0, after the softmax; others
+                are divided by 1 - dropout_p. At least 0, and less than 1
+    seed, offset  which pairs are dropped depends only on these and on
+                (b, h, q_idx, kv_idx): integers, or int64 tensors without
+                dimensions on the device of q. Pass another offset for each
+                attention of a model
+    out, stream, threads  as in Kernel.__call__
     options     those of `attn.compile`
 
-    The functions are traced at each call, and the kernel is compiled at the first
-    one of its kind: tensors and numbers that the functions read may change.
+    Each call traces the functions, so that tensors and numbers that they read may
+    change. A kernel is compiled at the first call that needs it.
     Raises TraceError for functions that cannot be a program.
     """
     unknown = [name for name in options if name not in _OPTIONS]

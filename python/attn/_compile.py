@@ -108,15 +108,15 @@ def differentiate(program, entry=None, wrt=None, joint=False):
     program  as `compile` takes it
     entry    the function, by default the only public one
     wrt      the name of an input to compute the gradient with respect to, or
-             several; by default all of floats that the results depend on other
-             than by a mask
-    joint    whether it computes and returns the results too, and does not take
-             them
+             several; by default all inputs of floats that the results depend
+             on, except those that only masks read
+    joint    whether the program computes the results and returns them too,
+             instead of taking them as inputs
 
     Its one public function takes the inputs, the results of floats (unless
-    joint) and the gradients of a loss with respect to these, and returns the
-    gradients with respect to the inputs, in their order. A gradient has the
-    name of what it is of with a "d" in front.
+    joint) and the gradients of a loss with respect to these results. It returns
+    the gradients with respect to the inputs, in the order of the inputs. The
+    name of a gradient is "d" and the name of its input.
 
     Raises CompileError for a name that no input of floats has, and for an
     operation without a derivative.
@@ -150,27 +150,27 @@ def compile(
     program       MLIR text, the path of a file, or bytes of text or bytecode.
                   A string on one line without a brace is a path.
     entry         the function, by default the only public one
-    target        "cpu", "cuda", or "auto": where the tensors of a call are
+    target        "cpu", "cuda", or "auto": the device of the tensors of a call
     processor     "baseline", "avx2" or "avx512" instead of this CPU
     schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>",
                   or for a GPU "#hopper.schedule<tile_m = ...>"
-    schedules     for a GPU, the path of another table of schedules than the
-                  compiler's own, by which it chooses
-    sparsity      how sparse structures run: "auto" for what a model of their
-                  costs says, "dense" with a predicate, "blocks" of which tiles
-                  are passed over, "lists" of single keys, or "gathered", tiles
-                  of the keys in such lists, on a GPU
+    schedules     for a GPU, the path of a table of schedules that replaces the
+                  compiler's own
+    sparsity      how sparse structures run: "auto" (by a cost model), "dense"
+                  (all pairs, with a predicate), "blocks" (tiles without an
+                  allowed pair are skipped), "lists" (single keys), or "gathered"
+                  (tiles of the keys in such lists, on a GPU)
     bounds_check  whether reads of captures are checked while the kernel runs
-    deterministic  whether gradients have the same bits run after run, or, if
-                  False, may add to dq in any order, where that is faster on a
-                  GPU; by default as the program says of each
+    deterministic  True for gradients with the same bits run after run; False lets
+                  a GPU add to dq in any order, which is faster; by default as
+                  the program says for each gradient
     opt_level     effort of LLVM, from 0 to 3
-    name          that of the program in messages, by default the path
-    tune          "auto" for schedules that `Kernel.tune` or `attn-run --tune` has
-                  found for extents like those of a call, where there are any, or
-                  "off" for what the compiler chooses; "full" tunes at the first
-                  call with extents of which nothing is known, for about 30 s, and
-                  needs a tuning database to keep that in
+    name          the name of the program in messages, by default the path
+    tune          "auto" for the schedules that `Kernel.tune` or `attn-run --tune`
+                  has found for similar extents, if any; "off" for the compiler's
+                  choice; "full" tunes, for about 30 s, at the first call with
+                  extents for which there is no entry, and needs a tuning
+                  database
     """
     text, path = _read_program(program)
     if _expect("target", target, str, "a string") not in _TARGETS:
@@ -287,11 +287,11 @@ def compile(
 
 
 def load(package):
-    """The kernel of a package that `Kernel.save` has made.
+    """Loads a kernel from a package of `Kernel.save`.
 
     package  its bytes, or the path of a file
 
-    The kernel has no program, so that it has no gradients and is not tuned.
+    A package has no program: the kernel has no gradients and cannot be tuned.
     Raises Unsupported for bytes that are no package, or one of another version or
     processor.
     """

@@ -2,7 +2,7 @@
 
 
 class Error(Exception):
-    """What went wrong; the text is that of the diagnostics."""
+    """The base of all errors; the text is that of the diagnostics."""
 
 
 # Each class is also the built-in one that Python programs expect there.
@@ -17,12 +17,12 @@ class CompileError(Error):
 
 
 class OutOfMemory(Error, MemoryError):
-    """Memory for intermediate results could not be had."""
+    """Memory for intermediate results could not be allocated."""
 
 
 class OutOfRange(Error, IndexError):
-    """A read of a capture left its tensor, in a kernel that checks bounds, or
-    lists of blocks or keys are none."""
+    """A read of a capture was outside of its tensor, in a kernel that checks
+    bounds; or lists of blocks or keys are wrong."""
 
 
 class Unsupported(Error, NotImplementedError):
@@ -30,7 +30,7 @@ class Unsupported(Error, NotImplementedError):
 
 
 class LibraryNotFound(Error, ImportError):
-    """The shared library is not there, or is none for this package."""
+    """The shared library is missing, or is of another version."""
 
 
 # Under the name that users have for them.

@@ -14,10 +14,9 @@ _tuned_lock = threading.Lock()
 
 
 class TensorInfo(typing.NamedTuple):
-    """What a kernel says of an input or a result.
+    """The description of an input or a result.
 
-    `dtype` is spelled as MLIR does ("bf16"), and an extent that may be any
-    number is None.
+    `dtype` is spelled as in MLIR ("bf16"); a dynamic extent is None.
     """
 
     name: str
@@ -49,10 +48,10 @@ def _check_threads(threads):
 
 
 class BoundCall:
-    """A kernel with the tensors of a call, which calling it runs.
+    """A kernel with the tensors of a call; calling it runs the kernel.
 
-    It may be called again after the contents of the tensors changed. `out` is
-    what it returns.
+    It may be called again after the contents of the tensors changed. It returns
+    `out`.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class BoundCall:
 
 
 class Kernel:
-    """Compiled code, which `compile` and `load` make. Threads may call it at once."""
+    """Compiled code, from `compile` or `load`. Several threads may call it at once."""
 
     def __init__(self, handle, target, on_cuda=None, gradient=None, retune=None):
         self._own(handle)
@@ -95,12 +94,12 @@ class Kernel:
         self.results = tuple(TensorInfo(*info) for info in _native.results(handle))
 
     def save(self, path=None):
-        """The kernel as a package: bytes that `load` makes the same kernel of, in
-        another process or on another machine of the kind, without compiling. One
-        for a CPU is for its processor, one for a GPU for any host. Of a kernel
-        with the target "auto" it is the one for the CPU.
+        """Serialises the kernel to a package: bytes from which `load` makes the
+        same kernel without compiling, in another process or on another machine.
+        A package for a CPU needs the same kind of processor, a package for a GPU
+        runs on any host. A kernel with the target "auto" is saved for the CPU.
 
-        Writes them to the file `path` if that is given, and returns None.
+        With `path`, writes the bytes to that file and returns None.
         """
         package = _native.save(self._handle)
         if path is None:
@@ -138,8 +137,8 @@ class Kernel:
 
     @property
     def report(self):
-        """What the compilation did: `target`, `milliseconds`, `stages`,
-        `remarks`, `warnings` and `objectSize`, as attnKernelReport has it."""
+        """The report of the compilation, a dict with `target`, `milliseconds`,
+        `stages`, `remarks`, `warnings` and `objectSize`, as attnKernelReport."""
         return _native.report(self._handle)
 
     def __repr__(self):
@@ -148,15 +147,15 @@ class Kernel:
         return f"<attn.Kernel @{self.entry}({inputs}) -> ({results}) for {self.target}>"
 
     def gradient(self, wrt=None):
-        """The kernel that computes gradients, compiled as this one was but for
-        the schedule.
+        """The kernel that computes gradients, compiled with the same options except
+        for the schedule.
 
         Its inputs are those of this kernel, then its results of floats, then
-        the gradients of a loss with respect to these: of a result "o" that is
-        "do". Its results are the gradients with respect to inputs: to those
-        that `wrt` names, a name or several, or to all of floats, without numbers
-        unless the target is a CPU. They come in the order of the inputs, and that
-        of "q" is "dq".
+        the gradients of a loss with respect to these results: "do" for a result
+        "o". Its results are the gradients with respect to the inputs that `wrt`
+        names, a name or several; by default all inputs of floats, on a GPU
+        without scalars. They come in the order of the inputs; the gradient of
+        "q" is "dq".
 
         Raises CompileError for a name that no input of floats has, and for an
         operation without a derivative, and Unsupported for a kernel of a package.
@@ -166,14 +165,17 @@ class Kernel:
     def tune(self, *tensors, seconds=30, progress=None):
         """Measures which schedule is fastest for tensors like these.
 
-        Takes about so many seconds, in child processes, and keeps the result in
-        the tuning database (ATTN_TUNING_DB), where this kernel and later ones
-        of the program find it. `progress` is a function that is told what is
-        going on. Returns a dict: `summary`, `schedule`, `threads`, `seconds`,
-        `untunedSeconds`, `kept`, `note` if it was not kept, `trials`, and `turns`:
-        when in the search each of them took how long.
+        Takes about `seconds` seconds, in child processes, and keeps the result in
+        the tuning database (ATTN_TUNING_DB), where this kernel and later kernels
+        of the program find it. `progress` is a function that is called with
+        messages on the progress.
 
-        Raises CompileError where there is nothing to tune, as in a program that
+        Returns a dict: `summary`, `schedule`, `threads`, `seconds`,
+        `untunedSeconds`, `kept`, `note` if the result was not kept, `trials` for
+        each candidate, and `turns` for each measurement, with the time in the
+        search and the measured time.
+
+        Raises CompileError if there is nothing to tune, as for a program that
         has a schedule, InvalidArgument for a time that is not above 0, and
         Unsupported for a kernel of a package.
         """
@@ -202,25 +204,24 @@ class Kernel:
     def explain(self, *tensors):
         """Which code a call with these tensors runs, and why, as a dict.
 
-        source    "exact" or "nearest" for what a tuning database has for extents
-                  like these or for the nearest ones, "other-version" for extents
-                  like these but another driver or compiler, "model" for what
-                  the compiler has chosen
+        source    "exact" or "nearest" if a tuning database has an entry for these
+                  or for similar extents, "other-version" if that entry is of
+                  another driver or compiler, otherwise "model"
         choice    the same in words
-        measuredSeconds  where it was tuned for extents like these
-        schedules of a CPU: the `schedule` of each attention, its `reason`, and
-                  whether it runs (`isTaken`), and no tuned one in its place
-        tuned     what a tuning database has for this program and device: the
+        measuredSeconds  if the kernel was tuned for such extents
+        schedules on a CPU: the `schedule` of each attention, its `reason`, and
+                  whether it runs (`isTaken`), rather than a tuned schedule
+        tuned     the entries of a tuning database for this program and device: the
                   `schedule`, "" for the compiler's, `threads`, `extents`,
                   `version`, `seconds`, `untunedSeconds`, and `isTaken`
-        kernels   of a GPU: the schedule of each variant, its `registers`,
+        kernels   on a GPU: the schedule of each variant, its `registers`,
                   `spillBytes`, `sharedBytes`, `ctasPerSm` and `threads`, whether
-                  calls with these tensors take it (`isTaken`), and where known
-                  `predictedSeconds` by the model of costs, `measuredSeconds` and
-                  `rooflineShare`, what part of the time the GPU needs at least
+                  calls with these tensors take it (`isTaken`), and if known
+                  `predictedSeconds` by the cost model, `measuredSeconds` and
+                  `rooflineShare`, the least possible time over the actual time
         masks     what the predicate of each mask costs in partial tiles, and what
                   would be cheaper
-        ruledOut  of a GPU: how many rows of the table of schedules each
+        ruledOut  on a GPU: how many rows of the table of schedules each
                   condition has ruled out
         rejected  each schedule that the compiler has tried and rejected, and why
         """
@@ -268,20 +269,22 @@ class Kernel:
         return _native.result_shapes(self._handle, inputs, ranks)
 
     def prepare(self, *tensors, stream=None, threads=0):
-        """Finds out once what many calls share, as a `Prepared` for their
-        `prepared`: which tiles the mask needs, and bits of lists. Calls with it
-        leave that out, and give the same bits.
+        """Computes once what many calls share: which tiles the mask needs, and bits
+        of lists. Returns a `Prepared`, for the argument `prepared` of these calls.
+        They do not compute it again, and give the same bits.
 
-        The inputs of such calls have the shapes of these, and those that masks
-        and sparsities read hold what these hold: results are undefined otherwise.
-        They run the code of this moment, whatever tuning finds later.
-        Shapes and numbers are compared, and with ATTN_CHECK_PREPARED=1 in the
-        environment when it was prepared, what the tensors hold: InvalidArgument.
-        That comparison waits for the stream.
+        The inputs of these calls must have the same shapes, and the inputs that
+        masks and sparsities read must hold the same values; otherwise results are
+        undefined. The calls run the code that is current now, also if tuning finds
+        another schedule later.
 
-        On a GPU it is work of `stream`, which may not be captured; calls on other
-        streams wait for it, and a graph may capture them. A kernel for a CPU
-        finds out as it goes, and shares nothing.
+        Calls compare shapes and numbers. If ATTN_CHECK_PREPARED=1 was in the
+        environment during `prepare`, they also compare the contents of tensors,
+        and wait for the stream. A difference raises InvalidArgument.
+
+        On a GPU the work is on `stream`, which may not be captured; calls on other
+        streams wait for it, and a graph may capture calls. On a CPU nothing is
+        computed ahead, and the result is empty.
         """
         _check_threads(threads)
         stream = _streams.to_handle(stream)
@@ -357,13 +360,13 @@ class Kernel:
     ):
         """Runs the kernel on one argument for each input.
 
-        Returns the result, or a tuple if there are several: new tensors like
-        the first input, or those of `out`. `threads` bounds the threads of a
-        CPU, and 0 means all. `stream` is one of the GPU, by default the
-        current one of PyTorch. With `check_lists` a GPU looks for errors in the
-        lists of a sparsity before it runs, as a CPU always does: the call then
-        waits for the stream, which may not be captured, and lists that are none
-        raise OutOfRange. `prepared` is what `prepare` has made of such inputs.
+        Returns the result, or a tuple if there are several: new tensors of the
+        library of the first input, or those of `out`. `threads` limits the
+        threads of a CPU; 0 means all. `stream` is a stream of the GPU, by default
+        PyTorch's current one. With `check_lists` a GPU checks the lists of a
+        sparsity before it runs, as a CPU always does: the call then waits for the
+        stream, which may not be captured, and wrong lists raise OutOfRange.
+        `prepared` is the result of `prepare` for such inputs.
         """
         return self.bind(
             *tensors,

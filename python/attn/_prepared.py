@@ -6,10 +6,10 @@ from . import _native
 
 
 class Prepared:
-    """What a kernel has found of its masks and sparsities, for calls whose inputs
-    have the same shapes and hold the same where these read them: `Kernel.prepare`
-    makes it, and calls take it. Keep it as long as they run on a GPU, and as CUDA
-    graphs that have captured them.
+    """The needed tiles of the masks and sparsities of a kernel, from
+    `Kernel.prepare`. It is for calls whose inputs have the same shapes, and the same
+    values in the tensors that masks and sparsities read. Keep it until these calls
+    have run on the GPU, and as long as CUDA graphs that have captured them.
 
     nbytes  the memory that its tables take, on the device of the kernel
     """

@@ -40,7 +40,7 @@ class MaskPicture:
     tile   (queries, keys) of a tile
     tiles  [Q tiles, KV tiles] of int: 0 where no pair of a tile is allowed, so
            that kernels skip it, 1 where some are, and 2 where all are, so that no
-           mask is applied. A tile may end behind the lengths.
+           mask is applied. The last tiles may extend past the lengths.
     """
 
     def __init__(self, pairs, tile, name):
@@ -256,14 +256,15 @@ def show_mask(
 
     mask           a function (b, h, q_idx, kv_idx) -> bool, a mask of
                    create_block_mask (ours or PyTorch's), or a program: MLIR text,
-                   a path, or a Kernel for a CPU. Of a program, it is what has
-                   weight where q and k are 0, by its result `o`, the first one.
+                   a path, or a Kernel for a CPU. The mask of a program is found
+                   by running it with q and k of 0: a pair is allowed if it has
+                   weight in the first result, `o`.
     q_len, kv_len  lengths; by default those of the mask, and kv_len is q_len
     tile           queries and keys of a tile, one number or two; by default the
                    blocks of the mask, or such that there are about 10
-    batch, head    the one that is shown
-    inputs         of a program, what it reads besides q, k and v, by name
-    layout         of a program, "bhsd" or "bshd"
+    batch, head    the batch and the head that are shown
+    inputs         for a program, its inputs besides q, k and v, by name
+    layout         for a program, "bhsd" or "bshd"
 
     Returns a MaskPicture, which notebooks show: str() of it is text, `save(path)`
     writes a PNG.

@@ -54,8 +54,8 @@ class Bitcast:
     """An array of numbers whose bits are elements of another type.
 
     For types that the array's library lacks: NumPy alone has no bfloat16, so a
-    tensor of it is `attn.bitcast(array_of_uint16, "bf16")`, and such is the
-    result of a call whose first tensor is one. `array` is what was given.
+    bf16 tensor is `attn.bitcast(array_of_uint16, "bf16")`. A call whose first
+    tensor is a Bitcast returns Bitcasts. `array` is the array of integers.
     """
 
     __slots__ = ("array", "dtype")

@@ -1,4 +1,4 @@
-"""What there is to run kernels with: python -m attn.info"""
+"""Lists what is available to run kernels: python -m attn.info"""
 
 from __future__ import annotations
 

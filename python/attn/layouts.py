@@ -5,27 +5,26 @@
 
 A layout is an array of bool, [heads, length / block, length / block]: which
 blocks of `block` queries and `block` keys take part in attention, head by head.
-A kernel takes it as the sparsity of its attention: as a tensor of i1 where that
-is of bits, and as two, `rows, columns = to_lists(layout)`, where it is of lists,
-as in docs/examples/block-sparse.mlir. Or a mask reads it at
+A kernel takes it as the sparsity of its attention: as a tensor of i1 if the
+sparsity has bits, or as the two tensors `rows, columns = to_lists(layout)` if it
+has lists, as in docs/examples/block-sparse.mlir. Or a mask reads it at
 [h, i / block, j / block], as docs/examples/block-layout.mlir does.
 
-    scores = ...  # what blocks matter, [batch, heads, rows, columns]
+    scores = ...  # how much blocks matter, [batch, heads, rows, columns]
     rows, columns = layouts.to_lists(layouts.top_k(scores, 8, causal=True))
 
-top_k makes the layout of a call from data. It and to_lists take arrays of NumPy
-or tensors of PyTorch, with any dimensions before the two of blocks, and give the
-same kind, on the same device.
+top_k makes a layout from data. top_k and to_lists take arrays of NumPy or tensors
+of PyTorch, with any dimensions before the two of blocks, and return the same kind,
+on the same device.
 
-These are the layouts of DeepSpeed's sparse attention, with the same meaning of
-each number, but for two things: where a layout is causal (DeepSpeed:
-unidirectional), no block above the diagonal is in it, random and global ones
-included; and random blocks come from a seed. include/attn/Support/BlockLayout.h
-makes the same bits from the same numbers.
+These are the layouts of DeepSpeed's sparse attention. Each number has the same
+meaning, with two differences: a causal layout (DeepSpeed: unidirectional) has no
+block above the diagonal, not even random or global ones; and random blocks come
+from a seed. include/attn/Builder/BlockLayout.h makes the same bits from the same
+numbers.
 
 Numbers that do not fit are a ValueError that names them. All functions need a
-`length` that is a multiple of `block`, which is 16 tokens unless told
-otherwise.
+`length` that is a multiple of `block`, by default 16 tokens.
 """
 
 from __future__ import annotations
@@ -194,17 +193,18 @@ def fixed(
     global_patterns: int = 1,
     causal: bool = False,
 ) -> NDArray[numpy.bool_]:
-    """Windows side by side, in each of which all blocks see each other, and some
-    blocks of each that all see (Child et al., "Generating long sequences with
-    sparse transformers", 2019).
+    """Adjacent windows in which all blocks see each other, with some global blocks
+    in each window, which all blocks see (Child et al., "Generating long sequences
+    with sparse transformers", 2019).
 
     local_blocks       blocks of a window
-    global_blocks      blocks of a window that are global, its last ones; divides
+    global_blocks      so many last blocks of a window are global; divides
                        local_blocks
-    horizontal_global  whether global blocks see all, too; not with `causal`
-    global_patterns    with n of these, head h has its global blocks h % n times
-                       global_blocks before the end of a window; at most
-                       local_blocks / global_blocks
+    horizontal_global  whether global blocks of queries see all keys, too; not
+                       with `causal`
+    global_patterns    with n patterns, the global blocks of head h end
+                       h % n times global_blocks blocks before the end of a
+                       window; at most local_blocks / global_blocks
     """
     layout = _make(heads, length, block)
     for name, value in (
@@ -254,14 +254,17 @@ def variable(
     causal: bool = False,
     seed: int = 0,
 ) -> NDArray[numpy.bool_]:
-    """Windows of several sizes, global blocks anywhere, and random ones.
+    """Windows of several sizes, global blocks anywhere, and random blocks.
 
     random_blocks      random blocks in each row
-    local_blocks       blocks of the first windows; the last size repeats
-    global_blocks      blocks that all see; those behind the end are left out
-    global_ends        if given, global_blocks[n] is the first of a range and
-                       this is behind its last one
-    horizontal_global  whether global blocks see all, too; not with `causal`
+    local_blocks       the sizes of the first windows, in blocks; the last size
+                       repeats
+    global_blocks      blocks of keys that all queries see; blocks past the end
+                       are ignored
+    global_ends        if given, global blocks are ranges, from global_blocks[n]
+                       up to and without global_ends[n]
+    horizontal_global  whether global blocks of queries see all keys, too; not
+                       with `causal`
     per_head           whether each head has random blocks of its own
     """
     layout = _make(heads, length, block)
@@ -299,13 +302,13 @@ def big_bird(
     causal: bool = False,
     seed: int = 0,
 ) -> NDArray[numpy.bool_]:
-    """A sliding window, the first blocks global, and random ones (Zaheer et al.,
-    "Big Bird: transformers for longer sequences", 2020).
+    """A sliding window, the first blocks as global blocks, and random blocks
+    (Zaheer et al., "Big Bird: transformers for longer sequences", 2020).
 
     random_blocks  random blocks in each row
-    window_blocks  blocks of the window, whose middle is that of the query; an
-                   even number counts as the next one
-    global_blocks  the first blocks see all, and all see them
+    window_blocks  the size of the window in blocks, centred at the query's
+                   block; an even number counts as the next odd one
+    global_blocks  so many first blocks see all blocks, and all blocks see them
     per_head       whether each head has random blocks of its own
     """
     layout = _make(heads, length, block)
@@ -330,11 +333,12 @@ def bs_longformer(
     global_ends: Iterable[int] | None = None,
     causal: bool = False,
 ) -> NDArray[numpy.bool_]:
-    """A sliding window and some blocks that see all and that all see (Beltagy et
-    al., "Longformer: the long-document transformer", 2020; by blocks).
+    """A sliding window and global blocks, which see all blocks and which all blocks
+    see (Beltagy et al., "Longformer: the long-document transformer", 2020; by
+    blocks).
 
-    window_blocks               as big_bird has it
-    global_blocks, global_ends  as variable has them
+    window_blocks               as in big_bird
+    global_blocks, global_ends  as in variable
     """
     layout = _make(heads, length, block)
     _count(layout, "window blocks", window_blocks, 1)
@@ -354,9 +358,10 @@ def local_sliding_window(
     window_blocks: int = 3,
     causal: bool = True,
 ) -> NDArray[numpy.bool_]:
-    """A sliding window, causal unless told otherwise.
+    """A sliding window, causal by default.
 
-    window_blocks  as big_bird has it; half of it, the past, where it is causal
+    window_blocks  as in big_bird; a causal layout has only the past half of the
+                   window
     """
     layout = _make(heads, length, block)
     _count(layout, "window blocks", window_blocks, 1)
@@ -384,10 +389,10 @@ def top_k(scores: Tensor, count: int, *, causal: bool = False) -> Tensor: ...
 def top_k(scores: Any, count: int, *, causal: bool = False) -> Any:
     """The `count` blocks of each row with the highest scores, as a layout.
 
-    scores  what each block is worth, [..., rows, columns]. Of equal ones the
-            first are taken, fewer where there are no more, and none that is NaN
-            or -inf
-    causal  no block above the diagonal
+    scores  the score of each block, [..., rows, columns]. Of blocks with equal
+            scores the first are taken. Blocks whose score is NaN or -inf are
+            never taken, so that a row may have fewer than `count`
+    causal  whether no blocks above the diagonal are taken
     """
     _at_least("blocks of a row", count, 0)
     torch = _torch_of(scores)
@@ -427,9 +432,9 @@ def to_lists(
     layout: Tensor, dtype: Literal["int32", "int64"] = "int32"
 ) -> tuple[Tensor, Tensor]: ...
 def to_lists(layout: Any, dtype: str = "int32") -> tuple[Any, Any]:
-    """The rows and the columns of a layout, [..., rows + 1] and [blocks]: where
-    the blocks of each row start in the columns, and where those of the last one
-    end.
+    """A layout as lists: the row offsets, [..., rows + 1], and the columns,
+    [blocks]. The offsets say where the blocks of each row start in the columns,
+    and where the last row ends.
 
     dtype  "int32" or "int64"
     """
@@ -460,13 +465,14 @@ def csr_lists(
     dtype: Literal["int64"],
 ) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]: ...
 def csr_lists(matrices: Iterable[Any], dtype: str = "int32") -> tuple[Any, Any]:
-    """The rows and the columns, [heads, queries + 1] and [pairs], of sparse
-    matrices in the format CSR, one for each head, whose elements are the pairs
-    of a query and a key that take part, as docs/examples/key-lists.mlir takes
-    them. Of a dense mask, an array of bool, to_lists makes them.
+    """Sparse matrices in the CSR format, one for each head, as lists of single keys:
+    the row offsets, [heads, queries + 1], and the columns, [pairs], which
+    docs/examples/key-lists.mlir takes. The elements of a matrix are the pairs of a
+    query and a key that take part; their values do not matter. For a dense mask,
+    an array of bool, use to_lists.
 
-    A matrix is `(indptr, indices)`, or has these, as those of scipy.sparse do;
-    its values do not matter. Columns that are not sorted become so.
+    A matrix is `(indptr, indices)`, or has these attributes, as matrices of
+    scipy.sparse do. Columns are sorted if they are not.
 
     dtype  "int32" or "int64"
     """
@@ -494,7 +500,7 @@ def csr_lists(matrices: Iterable[Any], dtype: str = "int32") -> tuple[Any, Any]:
 def from_lists(
     rows: ArrayLike, columns: ArrayLike, width: int
 ) -> NDArray[numpy.bool_]:
-    """The layout, an array of NumPy, of lists, with `width` columns."""
+    """The layout of lists, as an array of NumPy with `width` columns."""
     rows, columns = numpy.asarray(rows), numpy.asarray(columns)
     layout = numpy.zeros((*rows.shape[:-1], rows.shape[-1] - 1, width), bool)
     for at in numpy.ndindex(layout.shape[:-1]):

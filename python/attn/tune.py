@@ -9,14 +9,14 @@ LIST.json is an array of objects:
     inputs    for each input, its shape; floats are random, and integers 0
     target    "cpu", the default, or "cuda"
     entry     the function, by default the only public one
-    seconds   for this one, by default those of the command line
+    seconds   for this object, by default the --seconds of the command line
 
-What is tuned goes into the database, and beside the list into LIST.json.done, so
-that a run that was stopped goes on where it stopped; --again begins anew. --plot
-draws what this run has tried: the times of candidates over the time of the search
-and the best so far. With a report (attn-run --tune --format=json) or an export of a
-database (attn-tune-db export) in place of a list, nothing is tuned, and what is in
-there is drawn.
+Results go into the database. LIST.json.done, beside the list, records what is done,
+so that a run that was stopped continues where it stopped; --again starts from the
+beginning. --plot draws what this run has tried: the times of candidates over the
+time of the search, and the best so far. With a report (attn-run --tune
+--format=json) or an export of a database (attn-tune-db export) in place of a list,
+nothing is tuned, and --plot draws the contents of that file.
 """
 
 from __future__ import annotations
