@@ -90,10 +90,7 @@ Error AttentionRows::setSizes() {
 
 Expected<std::unique_ptr<AttentionRows::RegionCode>>
 AttentionRows::compileRegion(mlir::Region &region, RegionKind kind) {
-  // What a mask compares is rounded, as otherwise another key may be on the
-  // other side of a limit.
-  auto code = std::make_unique<RegionCode>(
-      kind == RegionKind::Mask ? EvalMode::Eager : options.mode);
+  auto code = std::make_unique<RegionCode>(options.mode);
   mlir::Block &block = region.front();
   RegionCompiler &compiler = code->compiler;
   unsigned argument = 0;

@@ -77,12 +77,14 @@ RegionCompiler::SlotId RegionCompiler::addSlot(Slot slot) {
 RegionCompiler::SlotId RegionCompiler::addFloatConstant(double value) {
   Slot slot{/*isFloat=*/true, /*isConstant=*/true};
   slot.floatValue = value;
+  slot.isOfScore = false;
   return addSlot(slot);
 }
 
 RegionCompiler::SlotId RegionCompiler::addIntConstant(int64_t value) {
   Slot slot{/*isFloat=*/false, /*isConstant=*/true};
   slot.intValue = value;
+  slot.isOfScore = false;
   return addSlot(slot);
 }
 
@@ -114,6 +116,7 @@ uint32_t RegionCompiler::getRegister(SlotId id, bool row) {
 uint32_t RegionCompiler::bindRow(mlir::Value value) {
   Slot slot{/*isFloat=*/convertType(value.getType())->isFloat()};
   slot.row = addRegister(slot.isFloat, /*row=*/true);
+  slot.isOfScore = slot.isFloat;
   values[value] = addSlot(slot);
   return *slot.row;
 }
@@ -121,6 +124,7 @@ uint32_t RegionCompiler::bindRow(mlir::Value value) {
 uint32_t RegionCompiler::bindLane(mlir::Value value) {
   Slot slot{/*isFloat=*/convertType(value.getType())->isFloat()};
   slot.lane = addRegister(slot.isFloat, /*row=*/false);
+  slot.isOfScore = slot.isFloat;
   values[value] = addSlot(slot);
   return *slot.lane;
 }
@@ -183,6 +187,8 @@ RegionCompiler::SlotId RegionCompiler::emit(Opcode opcode, bool isFloat,
   (row ? slot.row : slot.lane) = dst;
   Stage &stage = row ? program.row : program.lane;
   stage.code.push_back({opcode, dst, fields[0], fields[1], fields[2]});
+  slot.isOfScore = llvm::any_of(
+      operands, [&](SlotId id) { return slots[id].isOfScore; });
   return addSlot(slot);
 }
 
@@ -206,6 +212,9 @@ RegionCompiler::emitAccess(Opcode opcode, bool isFloat, const BoundArray &array,
       {opcode, dst, uint32_t(program.accesses.size()), first, immediate});
   program.accesses.push_back(std::move(access));
   accessOps.push_back(op);
+  slot.isOfScore =
+      array.capture < 0 ||
+      llvm::any_of(indices, [&](SlotId id) { return slots[id].isOfScore; });
   return addSlot(slot);
 }
 
@@ -225,7 +234,8 @@ std::string RegionCompiler::describe(const AccessError &error) const {
 }
 
 RegionCompiler::SlotId RegionCompiler::round(SlotId slot, ElementType type) {
-  if (mode == EvalMode::Float64 || type.kind == ElementType::F64)
+  if ((mode == EvalMode::Float64 && slots[slot].isOfScore) ||
+      type.kind == ElementType::F64)
     return slot;
   Opcode opcode = type.kind == ElementType::F32   ? Opcode::ToF32
                   : type.kind == ElementType::F16 ? Opcode::ToF16

@@ -19,8 +19,9 @@ namespace attn {
 /// In which arithmetic a function is evaluated.
 enum class EvalMode {
   /// Everything that is a float is a double, whatever its type, and nothing is
-  /// rounded, but in masks, as what is compared there decides which keys take
-  /// part: `arith.truncf` is the identity and a sum over keys that is f32 in
+  /// rounded, but what masks and scores compute of positions and captures alone,
+  /// as that may decide which keys take part, and which element of a table is
+  /// read: `arith.truncf` is the identity and a sum over keys that is f32 in
   /// the definition is a sum of doubles. Inputs and constants are exact. For
   /// f64
   /// inputs, scores and sums of attention are long double, so that the

@@ -241,12 +241,13 @@ static llvm::Expected<int> runProgram(llvm::StringRef path,
 llvm::Expected<Ptxas> Ptxas::find() {
   const char *named = std::getenv("ATTN_PTXAS");
   if (named && *named) {
-    if (!llvm::sys::fs::can_execute(named))
+    llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(named);
+    if (!path || !llvm::sys::fs::can_execute(*path))
       return llvm::createStringError(
           std::make_error_code(std::errc::no_such_file_or_directory),
           llvm::Twine("expects ATTN_PTXAS to name a program, but got '") +
               named + "'");
-    return Ptxas(named);
+    return Ptxas(*path);
   }
   if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName("ptxas"))
     return Ptxas(*path);

@@ -204,6 +204,11 @@ TEST_F(FakePtxasTest, find) {
     EXPECT_EQ(getText(Ptxas::find()), "expects ATTN_PTXAS to name a program, "
                                       "but got '/nowhere/ptxas'");
   }
+  {
+    ScopedVariable variable("ATTN_PTXAS", "ptxas");
+    ScopedVariable path("PATH", directory.get().c_str());
+    EXPECT_EQ(get(Ptxas::find()).getPath(), ptxas.getPath());
+  }
   ScopedVariable variable("ATTN_PTXAS", nullptr);
   ScopedVariable path("PATH", directory.get().c_str());
   EXPECT_EQ(get(Ptxas::find()).getPath(), ptxas.getPath());

@@ -44,7 +44,7 @@ struct ScheduleFacts {
   int64_t captureBytes = 0;
   /// Whether tiles may have queries of several heads.
   int64_t packable = 0;
-  /// Whether there may be fewer work tiles than SMs, or some much longer.
+  /// Whether there may be few work tiles for the SMs, or some much longer.
   int64_t fewTiles = 0;
   /// Of gradients: whether scores are kept until their gradients are computed,
   /// and whether the score region weights probabilities; which of dq and dv are
