@@ -187,8 +187,8 @@ RegionCompiler::SlotId RegionCompiler::emit(Opcode opcode, bool isFloat,
   (row ? slot.row : slot.lane) = dst;
   Stage &stage = row ? program.row : program.lane;
   stage.code.push_back({opcode, dst, fields[0], fields[1], fields[2]});
-  slot.isOfScore = llvm::any_of(
-      operands, [&](SlotId id) { return slots[id].isOfScore; });
+  slot.isOfScore =
+      llvm::any_of(operands, [&](SlotId id) { return slots[id].isOfScore; });
   return addSlot(slot);
 }
 

@@ -63,9 +63,9 @@ private:
     bool isConstant = false;
     double floatValue = 0;
     int64_t intValue = 0;
-    /// Whether it may depend on a score, or on what a tensor holds. What depends
-    /// on positions, constants and captures alone is rounded in each mode:
-    /// otherwise another key may be on the other side of a limit.
+    /// Whether it may depend on a score, or on what a tensor holds. What
+    /// depends on positions, constants and captures alone is rounded in each
+    /// mode: otherwise another key may be on the other side of a limit.
     bool isOfScore = true;
     /// Registers that hold it, if any do.
     std::optional<uint32_t> row = std::nullopt;

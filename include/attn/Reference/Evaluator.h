@@ -19,7 +19,8 @@ namespace attn {
 /// In which arithmetic a function is evaluated.
 enum class EvalMode {
   /// Everything that is a float is a double, whatever its type, and nothing is
-  /// rounded, but what masks and scores compute of positions and captures alone,
+  /// rounded, but what masks and scores compute of positions and captures
+  /// alone,
   /// as that may decide which keys take part, and which element of a table is
   /// read: `arith.truncf` is the identity and a sum over keys that is f32 in
   /// the definition is a sum of doubles. Inputs and constants are exact. For
