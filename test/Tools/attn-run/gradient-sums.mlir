@@ -15,7 +15,7 @@
 // PARTS-NOT: launch-3
 // GPU: .visible .entry twice_grad_before0(
 // GPU-NOT: .entry
-// GPU-COUNT-2: add.f32
+// GPU-COUNT-2: add.rn.f32
 // GPU: st.global.b16
 
 func.func @twice(%q: tensor<2x3x?x8xbf16>) -> tensor<2x3x?x8xbf16> {
