@@ -107,11 +107,12 @@ static bool isContinuousIn(Operation *op, unsigned operand) {
     return operand != 0;
   if (isa<arith::DivFOp>(op))
     return operand == 0 || isNotNegative(op->getOperand(operand));
+  // Not sines: the last bit of a large angle is a large part of a turn.
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::ExtFOp, arith::TruncFOp, math::FmaOp,
-             math::AbsFOp, math::ExpOp, math::Exp2Op, math::TanhOp, math::SinOp,
-             math::CosOp, math::ErfOp, vector::BroadcastOp, BroadcastOp>(op);
+             math::AbsFOp, math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp,
+             vector::BroadcastOp, BroadcastOp>(op);
 }
 
 bool Contractions::isSmooth(OpOperand &use) {
