@@ -124,7 +124,6 @@ def register_flops():
     # Loading it may take long.
     if counter is None or torch.ops.attn.forward in counter.flop_registry:
         return
-    known = set(counter.flop_registry)
 
     @counter.register_flop_formula(torch.ops.attn.forward)
     def forward(inputs, *_, **__):
@@ -146,8 +145,8 @@ def register_flops():
     # Counters that are at work have what there was when they were made.
     for mode in _get_current_dispatch_mode_stack():
         if isinstance(mode, counter.FlopCounterMode):
-            for operator in counter.flop_registry.keys() - known:
-                mode.flop_registry[operator] = counter.flop_registry[operator]
+            for ours in torch.ops.attn.forward, torch.ops.attn.backward:
+                mode.flop_registry[ours] = counter.flop_registry[ours]
 
 
 def current_stream(device):
@@ -209,10 +208,6 @@ def call_operator(query, key, value, score_mod, mask_mod, scale, kernel_options)
     return _operator(query, key, value, score_mod, blocks, scale, kernel_options)
 
 
-def _read(table, *indices):
-    return table[indices]
-
-
 def plain_graph(function):
     """The function of an operator, whose calls may take and return values that are
     traced. For torch.export, which makes a Function of autograd of reads at indices,
@@ -222,9 +217,11 @@ def plain_graph(function):
     for node in getattr(graph, "nodes", ()):
         if getattr(node.target, "_name", None) == "flat_apply":
             # (what is called, how the rest is packed, its name, table, indices ...)
-            node.target, node.args, node.kwargs = _read, tuple(node.args[3:]), {}
+            table, *indices = node.args[3:]
+            node.target, node.kwargs = operator.getitem, {}
+            node.args = table, tuple(indices)
             changed = True
-        elif node.target is operator.getitem and isinstance(node.args[1], tuple):
+        if node.target is operator.getitem and isinstance(node.args[1], tuple):
             changed |= _select_first(graph, node)
     if changed:
         graph.eliminate_dead_code()

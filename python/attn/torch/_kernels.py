@@ -256,6 +256,10 @@ def _gradient_result(x, place):
     return tuple(x.shape), of, x.dtype
 
 
+# Types of numbers that the operators take among their floats.
+FLOATS = ("f64", "f32", "f16", "bf16")
+
+
 class Kernels:
     """The kernels of a program for tensors of one kind. `texts` are that of the
     program without the log-sum-exp as a result, and that with it.
@@ -380,7 +384,7 @@ class Kernels:
         ints, floats = [self._shared.number if self._shared else 0], []
         infos = self.forward(True).kernel.inputs[count:]
         for x, info in zip(inputs[count:], infos):
-            is_float = info.dtype.startswith("f") or info.dtype == "bf16"
+            is_float = info.dtype in FLOATS
             (floats if is_float else ints).append(float(x) if is_float else int(x))
         text = " ".join(self._texts[True].splitlines())
         operands = list(inputs[:count]), ints, floats

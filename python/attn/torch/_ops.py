@@ -24,7 +24,6 @@ _SCHEMAS = (
     " Tensor d_out, Tensor d_lse, str program, str options, bool[] wanted)"
     " -> Tensor[]",
 )
-_FLOATS = ("f64", "f32", "f16", "bf16")
 
 
 def _prepare(inputs, ints, floats, program, options):
@@ -35,7 +34,7 @@ def _prepare(inputs, ints, floats, program, options):
         found = found.sharing(shared)
     integers, numbers = iter(ints[1:]), iter(floats)
     infos = found.forward(True).kernel.inputs[len(inputs) :]
-    values = [next(numbers if x.dtype in _FLOATS else integers) for x in infos]
+    values = [next(numbers if x.dtype in _kernels.FLOATS else integers) for x in infos]
     return found, (*inputs, *values)
 
 

@@ -112,7 +112,7 @@ static bool isContinuousIn(Operation *op, unsigned operand) {
              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::ExtFOp, arith::TruncFOp, math::FmaOp,
              math::AbsFOp, math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp,
-             vector::BroadcastOp, BroadcastOp>(op);
+             vector::BroadcastOp>(op);
 }
 
 bool Contractions::isSmooth(OpOperand &use) {

@@ -6,7 +6,6 @@ has thought of is an unknown instruction, and not one that is taken for another.
 """
 
 import functools
-
 import itertools
 
 import numpy

@@ -314,7 +314,7 @@ def HopperAllowContractionPass : Pass<"hopper-allow-contraction", "::mlir::gpu::
   let summary = "say which products and sums may be one instruction";
   let description = [{
     Additions, subtractions and multiplications of f32 get `fastmath<contract>` where rounding once in place of twice changes no more than last bits: of what depends on a product of matrices, and of what meets such a value
-    by operations that are continuous everywhere. What a comparison, a rounding to integers, a root, a logarithm or a quotient reads is rounded after each operation, as the program says, and as the tables of a mask and a CPU have it.
+    by operations that are continuous everywhere. What a comparison, a rounding to integers, a root, a logarithm, a quotient or an angle reads is rounded after each operation, as the program says, and as the tables of a mask and a CPU have it.
 
     Before:
 

@@ -172,14 +172,14 @@ static LogicalResult reverse(Operation &op, Cotangents &cotangents) {
         Value part = tensor::ExtractSliceOp::create(
             builder, loc, type, all, op.getMixedOffsets(), op.getMixedSizes(),
             op.getMixedStrides());
-        Value rest = all;
         // Of a destination without contents nothing is wanted.
         if (cotangents.isActive(op.getDest()))
-          rest = tensor::InsertSliceOp::create(
-              builder, loc, createZeros(builder, loc, op.getSource()), all,
-              op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides());
-        (void)add(op.getSource(), part);
-        return add(op.getDest(), rest);
+          (void)add(op.getDest(),
+                    tensor::InsertSliceOp::create(
+                        builder, loc, createZeros(builder, loc, op.getSource()),
+                        all, op.getMixedOffsets(), op.getMixedSizes(),
+                        op.getMixedStrides()));
+        return add(op.getSource(), part);
       })
       .Case([&](tensor::CollapseShapeOp op) {
         return add(op.getSrc(),
