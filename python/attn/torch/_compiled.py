@@ -54,13 +54,11 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
     """The output and the log-sum-exp by attn::forward. `numbers` are (scalar of
     the program, value) where that is a symbol of the graph, and `mask` is the
     number of what is prepared."""
-    _compat.register_flops()
     # Places in code that PyTorch has generated are of no use.
     program.relocate = None
     variant = _kernels.variant_of(query, key, value, scale)
     wanted = Variant(**dict(variant), lse=True)
-    # In one line: code that Inductor makes has it in a comment, too.
-    text = " ".join(program.to_mlir(wanted).splitlines())
+    text = program.to_mlir(wanted)
     for capture in program.captures:
         for dim in capture.fixed:
             # What is part of the program is no longer a symbol.
@@ -68,13 +66,12 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
     count = len(program.captures)
     arguments = program.arguments(wanted)
     values = {**dict(enumerate(arguments[count:])), **dict(numbers)}
-    ints, floats = [mask], []
-    for slot, (kind, _) in enumerate(program.scalars):
-        x = values[slot]
-        (floats if kind == "F" else ints).append(int(x) if type(x) is bool else x)
+    numbers = [
+        (kind == "F", values[slot]) for slot, (kind, _) in enumerate(program.scalars)
+    ]
+    tensors = query, key, value, *arguments[:count]
     return torch.ops.attn.forward(
-        [query, key, value, *arguments[:count]],
-        *(ints, floats, text, _options.encode(compile_options)),
+        *_kernels.as_operands(tensors, numbers, mask, text, compile_options)
     )
 
 

@@ -377,18 +377,16 @@ class Kernels:
         return tuple(run((*inputs, *saved, *cotangents), self._shared))
 
     def _as_operands(self, inputs):
-        """Inputs as the operators attn::forward and attn::backward take them:
-        tensors, integers and floats; and the program and its options."""
-        _compat.register_flops()
+        """Inputs as the operators attn::forward and attn::backward take them; and
+        the program and its options."""
         count = self.count_tensors()
-        ints, floats = [self._shared.number if self._shared else 0], []
         infos = self.forward(True).kernel.inputs[count:]
-        for x, info in zip(inputs[count:], infos):
-            is_float = info.dtype in FLOATS
-            (floats if is_float else ints).append(float(x) if is_float else int(x))
-        text = " ".join(self._texts[True].splitlines())
-        operands = list(inputs[:count]), ints, floats
-        return operands, (text, _options.encode(self._options))
+        numbers = [(info.dtype in FLOATS, x) for x, info in zip(inputs[count:], infos)]
+        mask = self._shared.number if self._shared else 0
+        operands = as_operands(
+            inputs[:count], numbers, mask, self._texts[True], self._options
+        )
+        return operands[:3], operands[3:]
 
     def run_operator(self, inputs):
         """The output and the log-sum-exp by attn::forward, which modes of PyTorch
@@ -438,6 +436,23 @@ def _check_scale(scale):
     raise InvalidArgument(
         f"expects scale to be a finite number that needs no gradient, but got {scale!r}"
     )
+
+
+def as_operands(tensors, numbers, mask, text, compile_options):
+    """What attn::forward takes: (tensors, integers, floats, program, options).
+    `numbers` are (whether it is a float, a number) in the order of the program;
+    `mask` is the number of what calls share, or 0."""
+    _compat.register_flops()
+    ints, floats = [mask], []
+    for is_float, x in numbers:
+        if is_float:
+            floats.append(float(x))
+        else:
+            # A symbol of a graph stays one.
+            ints.append(x if isinstance(x, torch.SymInt) else int(x))
+    # In one line: code that Inductor makes has it in a comment, too.
+    text = " ".join(text.splitlines())
+    return list(tensors), ints, floats, text, _options.encode(compile_options)
 
 
 def variant_of(query, key, value, scale):

@@ -9,7 +9,7 @@ from ..trace._errors import ArityError
 from ..trace._proxy import Scalar
 from ..trace._recorder import Capture
 from . import _captures as checks
-from . import _compat, _compiled, _frontend, _kernels, _options
+from . import _compat, _frontend, _kernels, _options
 from ._errors import InvalidArgument
 
 # Of captures of so many shapes a Variant knows; then all are forgotten.
@@ -109,9 +109,7 @@ class Variant:
     def __call__(self, query, key, value, *captures, return_lse=False):
         """The output [B, Hq, L, Ev], and with return_lse the log-sum-exp
         [B, Hq, L]. Hq may be a multiple of Hkv, and the batch of keys be 1."""
-        if torch.compiler.is_dynamo_compiling():
-            return self._compiled(query, key, value, captures, return_lse)
-        if _compat.wants_operator(query):
+        if torch.compiler.is_dynamo_compiling() or _compat.wants_operator(query):
             return self._in_graph(query, key, value, captures, return_lse)
         try:
             query, key, value = _frontend.cast(query, key, value)
@@ -151,27 +149,15 @@ class Variant:
         )
         return (out, lse) if return_lse else out
 
-    def _compiled(self, query, key, value, captures, return_lse):
-        score_mod, mask_mod = self._score_mod, self._mask_mod
-        for capture in captures:
-            # The compiler is to see a number here: one that it has first seen in a
-            # function, it does not know in another one.
-            isinstance(capture, float)
-        out, lse = _compiled.dispatch(
-            *(query, key, value),
-            score_mod and (lambda *values: score_mod(*values, *captures)),
-            mask_mod and (lambda *values: mask_mod(*values, *captures)),
-            self._scale,
-            self._kernel_options,
-            self._shared,
-        )
-        return (out, lse) if return_lse else out
-
     def _in_graph(self, query, key, value, captures, return_lse):
         """As flex_attention does it, at each call."""
         query, key, value = _frontend.cast(query, key, value)
         _frontend.check_tensors(query, key, value)
         _frontend.check_shapes(query, key, value, None, True, any_batch=True)
+        for capture in captures:
+            # torch.compile is to see a number here: one that it has first seen in a
+            # function, it does not know in another one.
+            isinstance(capture, float)
 
         def with_captures(function):
             return function and (lambda *values: function(*values, *captures))
