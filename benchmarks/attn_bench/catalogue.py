@@ -1,5 +1,5 @@
 """Variants as functions of PyTorch: what models use, and what tests masks and
-scores. Those of docs/gallery are some of them.
+scores. Those of docs/gallery, masks.py and scores.py are some of them.
 
 Each makes a score function and a mask function, either of which may be None, of a
 `Shape` and a device. FlexAttention takes them, and so does attn.torch.
@@ -570,8 +570,16 @@ _OF_GALLERY = {
 }
 
 
+def add_others():
+    """Adds those of masks.py, scores.py, and docs/gallery where it is beside this
+    folder."""
+    from . import masks, scores
+
+    del masks, scores
+    add_gallery()
+
+
 def add_gallery():
-    """Adds those of docs/gallery; nothing where it is not beside this folder."""
     if not GALLERY.is_dir():
         return
     sys.path.insert(0, str(GALLERY))

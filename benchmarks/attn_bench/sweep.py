@@ -121,7 +121,7 @@ class _Worker:
         """Compiles, checks and keeps what is to be timed; what there is to tell."""
         from . import catalogue
 
-        catalogue.add_gallery()
+        catalogue.add_others()
         torch = self.torch
         variant = catalogue.VARIANTS[name]
         shape = variant.shape(dim)
@@ -375,7 +375,7 @@ def main(arguments=None):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from . import catalogue
 
-    catalogue.add_gallery()
+    catalogue.add_others()
     names = options.variants or list(catalogue.VARIANTS)
     unknown = [name for name in names if name not in catalogue.VARIANTS]
     if unknown:

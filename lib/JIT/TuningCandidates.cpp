@@ -148,8 +148,8 @@ attn::getHopperCandidates(const CudaForm &form,
                schedule)) &&
            mlir::succeeded(
                mlir::attn::verifyTileRegisters(op, target, schedule)) &&
-           mlir::attn::fitsSharedMemory(target, schedule, op.getQueryKeyDim(),
-                                        op.getValueDim(), {});
+           mlir::attn::fitsSharedMemory(
+               target, schedule, {op.getQueryKeyDim(), op.getValueDim()});
   };
   // All rows come first, as each is the best for some extents.
   std::vector<TuningCandidate> rows, neighbours;

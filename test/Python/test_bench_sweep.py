@@ -30,7 +30,7 @@ class Variants(unittest.TestCase):
         from attn.torch import _reference
         from attn_bench import catalogue
 
-        catalogue.add_gallery()
+        catalogue.add_others()
         torch.manual_seed(0)
         for name in shards.sample(list(catalogue.VARIANTS)):
             variant = catalogue.VARIANTS[name]
@@ -58,7 +58,7 @@ class Variants(unittest.TestCase):
         from attn import trace
         from attn_bench import catalogue
 
-        catalogue.add_gallery()
+        catalogue.add_others()
         floats = torch.float32, torch.bfloat16, torch.float16
         for name in shards.sample(list(catalogue.VARIANTS), "gradients"):
             variant = catalogue.VARIANTS[name]

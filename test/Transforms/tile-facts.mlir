@@ -312,8 +312,8 @@ func.func @pieces(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
 !t = tensor<2x4x?x64xbf16>
 
 // An element of a table, whose index is the same for far keys. It is read for the
-// first key of the tile, and for pairs where the last one has another index; one
-// of all keys is read for pairs alone.
+// first key of the tile, and for pairs where the last one has another index. One
+// of a distance is read for each diagonal.
 
 // CHECK-LABEL: func @table
 // CHECK: attn.step @softmax
@@ -322,13 +322,16 @@ func.func @pieces(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
 // CHECK: attn.affine_scores %{{.*}} slope %[[NONE:.*]] offset %{{.*}} where %[[SAME]] :
 // CHECK:   attn.gather
 // CHECK-NOT: attn.affine_scores
+// CHECK: attn.spread_diagonals
+// CHECK-NOT: attn.affine_scores
 // CHECK: return
 func.func @table(%q: !t, %o: !t, %table: tensor<?xf32>) -> !t {
   %x = attn.attention scale 0.125 schedule #schedule ins(%q, %q, %q : !t, !t, !t)
       captures(%table : tensor<?xf32>) outs(%o : !t)
       score(%s, %b, %h, %i, %j, %c) {
         %most = arith.constant 100 : index
-        %distance = arith.subi %i, %j : index
+        %twice = arith.addi %i, %i : index
+        %distance = arith.subi %twice, %j : index
         %clipped = arith.minsi %distance, %most : index
         %bias = tensor.extract %c[%clipped] : tensor<?xf32>
         %y = arith.addf %s, %bias : f32

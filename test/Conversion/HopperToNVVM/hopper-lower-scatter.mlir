@@ -96,4 +96,26 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // Each thread writes two diagonals, and reads those of its elements: of 64 columns, 18 for 32 of them.
+  // CHECK-LABEL: llvm.func @spread
+  // CHECK: nvvm.barrier
+  // CHECK-COUNT-2: llvm.store {{.*}} : f32
+  // CHECK-NOT: llvm.store
+  // CHECK: nvvm.barrier
+  // CHECK-COUNT-18: llvm.load {{.*}} -> f32
+  // CHECK-NOT: llvm.load
+  // CHECK: red.global.add
+  gpu.func @spread(%floats: memref<?xf32> {hopper.operand = 0 : i64}) kernel {
+    %t = hopper.create_tile : !hopper.tile<256xf32>
+    %zero = arith.constant 0 : index
+    hopper.warp_specialize partition @compute registers(240) {
+      %v = arith.constant dense<1.0> : vector<1x256xf32>
+      hopper.put_diagonals %v in %t : vector<1x256xf32>, !hopper.tile<256xf32>
+      %s = hopper.spread_diagonals %t : !hopper.tile<256xf32> -> vector<64x64xf32>
+      %p = arith.constant dense<true> : vector<64x64xi1>
+      hopper.scatter_add %s into %floats[%zero] if %p : vector<64x64xf32>, memref<?xf32>, (index), vector<64x64xi1>
+    }
+    gpu.return
+  }
 }

@@ -609,3 +609,11 @@ func.func @normalized_element(%a: vector<2x4xf32>, %m: vector<4xf64>) {
   %o, %lse = attn.normalize %a, %m, %m : vector<2x4xf32>, vector<4xf64> -> vector<2x4xf32>
   return
 }
+
+// -----
+
+func.func @diagonals(%x: vector<11xf32>) {
+  // expected-error @below {{'attn.spread_diagonals' op expects 12 diagonals of 'vector<8x4xf32>', but got 'vector<11xf32>'}}
+  %y = attn.spread_diagonals %x : vector<11xf32> -> vector<8x4xf32>
+  return
+}

@@ -203,3 +203,10 @@ func.func @queries(%count: index) {
   attn.tile_queries %count
   return
 }
+
+// CHECK-LABEL: @diagonals
+// CHECK: attn.spread_diagonals %{{.+}} : vector<12xf32> -> vector<8x4xf32>
+func.func @diagonals(%x: vector<12xf32>) -> vector<8x4xf32> {
+  %y = attn.spread_diagonals %x : vector<12xf32> -> vector<8x4xf32>
+  return %y : vector<8x4xf32>
+}

@@ -5,7 +5,7 @@
 func.func @f() {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of 128 threads, but got 'vector<12x1xindex>'}}
+    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of a multiple of 128 numbers for threads, but got 'vector<12x1xindex>'}}
     %0 = hopper.iota : vector<12x1xindex>
   }
   return
@@ -27,7 +27,7 @@ func.func @store_column(%v: vector<64x64xbf16>, %m: !hopper.map<64x64xbf16, stri
 func.func @f() {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of 128 threads, but got 'vector<1x32xindex>'}}
+    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of a multiple of 128 numbers for threads, but got 'vector<1x32xindex>'}}
     %0 = hopper.iota : vector<1x32xindex>
   }
   return
@@ -38,7 +38,7 @@ func.func @f() {
 func.func @f() {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of 128 threads, but got 'vector<8x64xindex>'}}
+    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of a multiple of 128 numbers for threads, but got 'vector<8x64xindex>'}}
     %0 = hopper.iota : vector<8x64xindex>
   }
   return
@@ -49,7 +49,7 @@ func.func @f() {
 func.func @f() {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of 128 threads, but got 'vector<1x1xindex>'}}
+    // expected-error@+1 {{expects positions of a multiple of 8 keys, of 64 queries, or of a multiple of 128 numbers for threads, but got 'vector<1x1xindex>'}}
     %0 = hopper.iota : vector<1x1xindex>
   }
   return

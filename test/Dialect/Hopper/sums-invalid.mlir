@@ -189,3 +189,63 @@ func.func @f(%v: vector<64x64xf32>, %t: !hopper.tile<4608xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %t: !hopper.tile<64xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.put_diagonals' op expects one row of a multiple of 128 diagonals, but got 'vector<1x64xf32>'}}
+    hopper.put_diagonals %v in %t : vector<1x64xf32>, !hopper.tile<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x256xf32>, %t: !hopper.tile<128xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.put_diagonals' op expects a tile of 256 f32, but got '!hopper.tile<128xf32>'}}
+    hopper.put_diagonals %v in %t : vector<1x256xf32>, !hopper.tile<128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x128xf32>, %t: !hopper.tile<128xf32>) {
+  hopper.warp_specialize partition @load threads(1) {
+    // expected-error@+1 {{'hopper.put_diagonals' op expects a partition whose replicas have 128 threads, but got 1}}
+    hopper.put_diagonals %v in %t : vector<1x128xf32>, !hopper.tile<128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.spread_diagonals' op expects a vector of a multiple of 8 by 64, but got 'vector<12x64xf32>'}}
+    %s = hopper.spread_diagonals %t : !hopper.tile<128xf32> -> vector<12x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.spread_diagonals' op expects a tile of at least 144 f32, but got '!hopper.tile<128xf32>'}}
+    %s = hopper.spread_diagonals %t : !hopper.tile<128xf32> -> vector<80x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128xf32>) {
+  hopper.warp_specialize partition @load threads(1) {
+    // expected-error@+1 {{'hopper.spread_diagonals' op expects a partition whose replicas have 128 threads, but got 1}}
+    %s = hopper.spread_diagonals %t : !hopper.tile<128xf32> -> vector<64x64xf32>
+  }
+  return
+}

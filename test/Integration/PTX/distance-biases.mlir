@@ -1,6 +1,6 @@
 // Biases that are affine in the key by pieces: a multiple of the distance, up to
-// a limit, the larger one of two, and an element of a table, which distances far
-// away share. In the product where a tile is in one piece.
+// a limit, the larger one of two, and an element of a table, which keys far away
+// share. In the product where a tile is in one piece.
 
 // REQUIRES: numpy
 // UNSUPPORTED: sanitizer
@@ -14,9 +14,12 @@
 // IR:   scf.if
 // IR:   hopper.softmax_step %{{.*}} offset
 
-// No product where a bias is the same for all keys of a tile.
+// No product where a bias is the same for all keys of a tile. What depends on
+// the distance alone is computed for each diagonal.
 // RUN: attn-run %s --entry=table --target=cuda --until-after=attn-hopper-outline | FileCheck %s --check-prefix=TABLE
-// RUN: attn-run %s --entry=buckets --target=cuda --until-after=attn-hopper-outline | FileCheck %s --check-prefix=TABLE
+// RUN: attn-run %s --entry=buckets --target=cuda --until-after=attn-hopper-outline | FileCheck %s --check-prefix=DIAGONALS
+// DIAGONALS-NOT: hopper.any
+// DIAGONALS: hopper.put_diagonals
 // TABLE-NOT: iota_tile
 // TABLE: hopper.step "softmax"
 // TABLE:   hopper.any
@@ -140,7 +143,8 @@ func.func @table(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %slopes: te
       score(%s, %b, %h, %i, %j, %t, %u, %x) {
         %low = arith.constant -20 : index
         %high = arith.constant 20 : index
-        %d = arith.subi %i, %j : index
+        %twice = arith.addi %i, %i : index
+        %d = arith.subi %twice, %j : index
         %0 = arith.maxsi %d, %low : index
         %1 = arith.minsi %0, %high : index
         %2 = arith.addi %1, %high : index

@@ -113,30 +113,35 @@ LogicalResult verifyTileRegisters(AttentionLikeOpInterface op,
                                   TargetAttr target,
                                   hopper::ScheduleAttr schedule);
 
+/// What an attention takes shared memory for, beside what its schedule says.
+struct SharedUse {
+  int64_t queryKeyDim, valueDim;
+  /// Captures of these types come as tiles.
+  ArrayRef<Type> captures = {};
+  /// How many numbers of scores are computed for each diagonal.
+  int64_t numDiagonals = 0;
+};
+
 /// Whether a kernel with this schedule has the shared memory that it takes.
 bool fitsSharedMemory(TargetAttr target, hopper::ScheduleAttr schedule,
-                      int64_t queryKeyDim, int64_t valueDim,
-                      ArrayRef<Type> captures);
+                      const SharedUse &use);
 
 /// How many columns of a result are staged in memory of their own at a time, so
 /// that a persistent kernel can read the next queries early: all, or a multiple
-/// of 64 if there is less memory, with captures of these types that come as
-/// tiles. 0 if they are staged in place of the queries, or not at all.
+/// of 64 if there is less memory. 0 if they are staged in place of the queries,
+/// or not at all.
 int64_t getStagingColumns(TargetAttr target, hopper::ScheduleAttr schedule,
-                          int64_t queryKeyDim, int64_t valueDim,
-                          ArrayRef<Type> captures);
+                          const SharedUse &use);
 
 /// How many Q blocks are in shared memory at a time: 2 where there is
 /// memory for it and they stay until the last product, so that the next ones
 /// come beside it.
 int64_t getQueryStages(TargetAttr target, hopper::ScheduleAttr schedule,
-                       int64_t queryKeyDim, int64_t valueDim,
-                       ArrayRef<Type> captures);
+                       const SharedUse &use);
 
 /// The bytes of shared memory that are left beside these.
 int64_t getFreeSharedBytes(TargetAttr target, hopper::ScheduleAttr schedule,
-                           int64_t queryKeyDim, int64_t valueDim,
-                           ArrayRef<Type> captures);
+                           const SharedUse &use);
 
 } // namespace mlir::attn
 

@@ -169,9 +169,8 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
   }
   // Diagonals are counted from the last column on, which has the first ones.
   if (kind == VectorKind::Diagonal) {
-    int64_t count = step.getType().getDimSize(0);
     Value last = arith::ConstantIndexOp::create(
-        builder, loc, count - hopper::kWarpgroupThreads);
+        builder, loc, tileSize - hopper::kWarpgroupRows);
     start = start ? arith::SubIOp::create(builder, loc, last, start) : last;
   }
   if (!start)
@@ -265,7 +264,12 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return grid.emitError("expects a value that a kernel can compute");
   }
   if (Value tile = tiles.lookup(value))
-    return readTile(tile);
+    return isa<SpreadDiagonalsOp>(op)
+               ? hopper::SpreadDiagonalsOp::create(
+                     builder, op->getLoc(),
+                     getType(cast<VectorType>(value.getType()), kind), tile)
+                     .getResult()
+               : readTile(tile);
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     std::optional<int64_t> number = dim.getConstantIndex();
     bool isKnown = getOperand(dim.getSource()) ||

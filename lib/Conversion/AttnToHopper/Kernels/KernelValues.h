@@ -39,8 +39,9 @@ public:
   Value getState(Value from) const { return states.at(from); }
   Value findState(Value from) const { return states.lookup(from); }
 
-  /// From now on, what a gather gives is read from a tile.
-  void setTile(Value gather, Value tile) { tiles[gather] = tile; }
+  /// From now on, what a gather gives is read from a tile, or what diagonals
+  /// are spread to.
+  void setTile(Value from, Value tile) { tiles[from] = tile; }
 
   /// The rows of a tile that a warpgroup has, or floats of a block.
   Value readTile(Value tile);
@@ -104,8 +105,6 @@ private:
   /// Tensors that kernels before this one fill.
   ValueRange tables;
   Value key, rowValue, countValue, first, tile;
-  /// How many rows a work tile has.
-  int64_t tileSize = 0;
   /// Whether rows are numbered within a work tile.
   bool isWithinTile = false;
   DenseMap<Value, Value> states, tiles;

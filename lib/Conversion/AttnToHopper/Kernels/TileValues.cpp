@@ -38,13 +38,17 @@ bool TileValues::isHoisted(Value value) {
   return anchor && (!isRarelyRun || isCostly) && isInvariant(value);
 }
 
-VectorType TileValues::getType(VectorType type, VectorKind kind) {
+VectorType TileValues::getType(VectorType type, VectorKind kind) const {
   Type element = type.getElementType();
   constexpr int64_t queries = hopper::kWarpgroupRows;
+  if (type.getRank() == 1 && kind == VectorKind::Diagonal) {
+    int64_t own = llvm::alignTo(type.getDimSize(0) - tileSize + queries,
+                                hopper::kWarpgroupThreads);
+    return VectorType::get({1, own}, element);
+  }
   if (type.getRank() == 1)
-    return kind == VectorKind::Query ? VectorType::get({1, queries}, element)
-           : kind == VectorKind::Diagonal
-               ? VectorType::get({1, hopper::kWarpgroupThreads}, element)
+    return kind == VectorKind::Query
+               ? VectorType::get({1, queries}, element)
                : VectorType::get({type.getDimSize(0), 1}, element);
   // A column of keys stays one.
   if (type.getDimSize(1) == 1)

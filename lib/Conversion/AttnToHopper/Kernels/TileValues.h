@@ -14,8 +14,8 @@
 
 namespace mlir::attn {
 /// What a vector of rank 1 is along; those of rank 2 are along both. Of the
-/// diagonals of a tile, each thread of a warpgroup has one of those that its
-/// columns are in.
+/// diagonals of a tile, the threads of a warpgroup share out those that its
+/// columns are in, and a few more.
 enum class VectorKind { Query, Key, Both, Diagonal };
 } // namespace mlir::attn
 
@@ -77,7 +77,7 @@ protected:
   virtual FailureOr<Value> get(Value value, VectorKind kind) = 0;
 
   /// The type in which a warpgroup holds a vector.
-  static VectorType getType(VectorType type, VectorKind kind);
+  VectorType getType(VectorType type, VectorKind kind) const;
   /// Scalars and vectors.
   FailureOr<SmallVector<Value>> getAll(ValueRange values, VectorKind kind);
   /// What constants, reshapes, broadcasts and elementwise operations give; null
@@ -98,6 +98,8 @@ protected:
 
   OpBuilder &builder;
   KernelArguments &arguments;
+  /// How many rows a work tile has.
+  int64_t tileSize = 0;
   Operation *anchor = nullptr;
   Value lane;
   DenseMap<std::pair<Value, VectorKind>, Value> values;

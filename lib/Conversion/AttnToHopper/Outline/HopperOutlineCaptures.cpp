@@ -23,6 +23,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+SharedUse Outliner::getSharedUse(int64_t valueDim, ArrayRef<Type> captures) {
+  int64_t numDiagonals = 0;
+  loop->walk([&](SpreadDiagonalsOp) { ++numDiagonals; });
+  return {query.columns, valueDim, captures, numDiagonals};
+}
+
 SmallVector<Type> Outliner::getCaptureTypes() {
   return llvm::map_to_vector(captures, [](const OutlinedCapture &capture) {
     return capture.access.elementType;
@@ -114,7 +120,7 @@ void Outliner::matchVectors() {
       types.push_back(getElementTypeOrSelf(read.getType()));
   });
   int64_t free = getFreeSharedBytes(getTarget(function), schedule,
-                                    query.columns, getResultColumns(), types);
+                                    getSharedUse(getResultColumns(), types));
   auto match = [&](GatherOp read, MaskTileOp mask) {
     if ((mask && !havePredicates) || readsOfKeys.contains(read) ||
         !values->getArgument(read.getSource()) || !isCaptureVector(read, loop))

@@ -113,8 +113,8 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
 /// for all, where there is not enough for that.
 int64_t Outliner::getStagedColumns(const TileAccess &result) {
   if (isAttention())
-    return getStagingColumns(getTarget(function), schedule, query.columns,
-                             result.columns, getCaptureTypes());
+    return getStagingColumns(getTarget(function), schedule,
+                             getSharedUse(result.columns, getCaptureTypes()));
   return schedule.getStrided()
              ? result.columns
              : std::min(result.columns, hopper::kChunkColumns);

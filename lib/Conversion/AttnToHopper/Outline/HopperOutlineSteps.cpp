@@ -111,8 +111,8 @@ int64_t Outliner::getResultColumns() const {
 LogicalResult Outliner::emitQueries() {
   int64_t stages =
       isAttention()
-          ? getQueryStages(getTarget(function), schedule, query.columns,
-                           getResultColumns(), getCaptureTypes())
+          ? getQueryStages(getTarget(function), schedule,
+                           getSharedUse(getResultColumns(), getCaptureTypes()))
           : 1;
   OperandUses uses = getOperandUses(queries);
   if (uses.across)
@@ -328,11 +328,19 @@ static bool dependsOnSteps(Value value, TileLoopOp loop) {
          });
 }
 
+/// Whether a vector has an element for each diagonal of a tile.
+bool Outliner::isOfDiagonals(VectorType type) {
+  return type.getRank() == 1 &&
+         type.getDimSize(0) ==
+             schedule.getTileM() + static_cast<int64_t>(loop.getStep());
+}
+
 /// Starts a step with what it reads by key, but for what predicates read, so
 /// that it is under way while a product is computed.
 LogicalResult Outliner::emitReads(StepOp step) {
   for (auto gather : step.getBody().getOps<GatherOp>()) {
-    if (isa<VectorType>(gather.getType()) && !isLoaded(gather) &&
+    auto type = dyn_cast<VectorType>(gather.getType());
+    if (type && !isOfDiagonals(type) && !isLoaded(gather) &&
         !readsOfKeys.contains(gather) &&
         !values->isInvariant(gather.getResult()) &&
         !dependsOnSteps(gather.getResult(), loop) &&
@@ -356,6 +364,8 @@ LogicalResult Outliner::emitStepOps(Block &block) {
       result = emitAccumulate(accumulate);
     } else if (auto diagonals = dyn_cast<SumDiagonalsOp>(op)) {
       result = emitSumDiagonals(diagonals);
+    } else if (auto diagonals = dyn_cast<SpreadDiagonalsOp>(op)) {
+      result = emitSpreadDiagonals(diagonals);
     } else if (auto add = dyn_cast<AddRowsOp>(op)) {
       value = emitAddRows(add);
     } else if (auto scatter = dyn_cast<ScatterOp>(op)) {

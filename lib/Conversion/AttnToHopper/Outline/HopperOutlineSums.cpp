@@ -232,6 +232,29 @@ LogicalResult Outliner::emitSumDiagonals(SumDiagonalsOp op) {
   return success();
 }
 
+/// Each warpgroup has the diagonals of its own columns, in memory of its own.
+/// It writes them while a product is under way, and reads them where they are
+/// used, as they would take as many registers as scores.
+LogicalResult Outliner::emitSpreadDiagonals(SpreadDiagonalsOp op) {
+  FailureOr<Value> diagonals =
+      values->getVector(op.getDiagonals(), VectorKind::Diagonal);
+  if (failed(diagonals))
+    return failure();
+  int64_t floats = cast<VectorType>(diagonals->getType()).getDimSize(1),
+          all = getNumReplicas() * floats;
+  auto getType = [&](int64_t count) {
+    return hopper::TileType::get(builder.getContext(), count, /*columns=*/0,
+                                 builder.getF32Type(), all);
+  };
+  Value tile = createAtStart<hopper::CreateTileOp>(getType(all));
+  Value own =
+      hopper::RowsOp::create(builder, loc, getType(floats), tile,
+                             hopper::WarpgroupIdOp::create(builder, loc));
+  hopper::PutDiagonalsOp::create(builder, loc, *diagonals, own);
+  values->setTile(op.getTile(), own);
+  return success();
+}
+
 /// Each thread adds what it holds of a row to its part of the row's sum.
 FailureOr<Value> Outliner::emitAddRows(AddRowsOp op) {
   FailureOr<Value> tile = values->getVector(op.getTile(), VectorKind::Both),

@@ -128,6 +128,7 @@ private:
   LogicalResult emitCaptureLoads();
   void emitCaptures(StepOp step);
   SmallVector<Type> getCaptureTypes();
+  SharedUse getSharedUse(int64_t valueDim, ArrayRef<Type> captures);
   void takeBias();
   void findReadsOfKeys();
   LogicalResult emitKeyTerms();
@@ -145,6 +146,7 @@ private:
   FailureOr<Value> emitWithoutKeys(Value scores);
   FailureOr<Value> emitBiasOfFirstKey();
   FailureOr<std::pair<Value, Value>> emitBiasOfBlock();
+  bool isOfDiagonals(VectorType type);
   LogicalResult emitReads(StepOp step);
   LogicalResult emitWork(Block *body);
   Value emitHeadSwizzle(ValueRange extents);
@@ -189,6 +191,7 @@ private:
                                       ArrayRef<int64_t> dims);
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult emitSumDiagonals(SumDiagonalsOp op);
+  LogicalResult emitSpreadDiagonals(SpreadDiagonalsOp op);
   FailureOr<Value> emitAddRows(AddRowsOp op);
   LogicalResult emitScatter(ScatterOp op);
   LogicalResult emitCarriedSums();

@@ -1,6 +1,7 @@
 //===- ScheduleFacts.cpp - What schedules depend on in a program ----------===//
 
 #include "ScheduleFacts.h"
+#include "attn/Analysis/Diagonals.h"
 #include "attn/Analysis/KeyBias.h"
 #include "attn/Analysis/MaskBounds.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
@@ -20,12 +21,15 @@ bool mlir::attn::isCaptureTileElement(Type element) {
 }
 
 /// Whether a region reads a capture for each key.
-static bool readsPerKey(Region &region, unsigned keyArgument) {
+static bool readsPerKey(Region &region, unsigned keyArgument,
+                        const Diagonals &diagonals) {
   if (region.empty())
     return false;
   llvm::SetVector<Operation *> users;
   getForwardSlice(region.getArgument(keyArgument), &users);
-  return llvm::any_of(users, llvm::IsaPred<tensor::ExtractOp>);
+  return llvm::any_of(users, [&](Operation *user) {
+    return isa<tensor::ExtractOp>(user) && !diagonals.ops.contains(user);
+  });
 }
 
 /// Whether a region reads a capture at two indices of which one depends on the
@@ -33,7 +37,7 @@ static bool readsPerKey(Region &region, unsigned keyArgument) {
 /// one index, such as the distance of query and key, it reads few, as by the
 /// numbers of blocks.
 static bool readsPerPair(AttentionLikeOpInterface attention, Region &region,
-                         unsigned queryArgument) {
+                         unsigned queryArgument, const Diagonals &diagonals) {
   if (region.empty())
     return false;
   llvm::SetVector<Operation *> ofQuery, ofKey;
@@ -49,6 +53,8 @@ static bool readsPerPair(AttentionLikeOpInterface attention, Region &region,
   };
   bool isMask = &region == &attention.getMask();
   WalkResult result = region.walk([&](tensor::ExtractOp op) {
+    if (diagonals.ops.contains(op))
+      return WalkResult::advance();
     if (isMask && llvm::any_of(op.getIndices(), [&](Value index) {
           return isBlockNumber(attention, index);
         }))
@@ -220,10 +226,11 @@ static Divisions getDivisions(Region &mask) {
   return found;
 }
 
-static bool hasFunctions(Region &score) {
+static bool hasFunctions(Region &score, const Diagonals &diagonals) {
   return score
-      .walk([](Operation *inner) {
-        return isa<math::MathDialect>(inner->getDialect())
+      .walk([&](Operation *inner) {
+        return isa<math::MathDialect>(inner->getDialect()) &&
+                       !diagonals.ops.contains(inner)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -240,8 +247,10 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   collectCaptureTiles(mask, kNumMaskArgs - 2, captures);
   for (Type element : captures)
     captureBytes = std::max(captureBytes, hopper::getElementBytes(element));
-  perPair = readsPerPair(op, score, kNumScoreArgs - 2) ||
-            readsPerPair(op, mask, kNumMaskArgs - 2);
+  Diagonals diagonals(op);
+  numDiagonals = diagonals.values.size();
+  perPair = readsPerPair(op, score, kNumScoreArgs - 2, diagonals) ||
+            readsPerPair(op, mask, kNumMaskArgs - 2, diagonals);
 
   masked = !mask.empty() || op.getSparsityAttr();
   std::optional<MaskBounds> bounds;
@@ -269,14 +278,15 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   divides = divisions.any;
   periodic = divisions.remainders;
   // Of a block there is one read.
-  maskReadsKeys = rows == 0 && readsPerKey(mask, kNumMaskArgs - 1);
+  maskReadsKeys = rows == 0 && readsPerKey(mask, kNumMaskArgs - 1, diagonals);
 
-  if (std::optional<KeyBias> found = getKeyBias(op)) {
+  if (std::optional<KeyBias> found = getKeyBias(op);
+      found && numDiagonals == 0) {
     bias = found->isAffine;
     keyBias = !found->keys.empty();
   }
-  scoreReadsKeys = !keyBias && readsPerKey(score, kNumScoreArgs - 1);
-  scoreFunctions = hasFunctions(score);
+  scoreReadsKeys = !keyBias && readsPerKey(score, kNumScoreArgs - 1, diagonals);
+  scoreFunctions = hasFunctions(score, diagonals);
   scoreArithmetic = !score.empty() && !bias && !keyBias && !scoreReadsKeys;
   packable = getPackingObstacle(op).empty();
   fewTiles = maySplitKV(op, classes && !window, packable && !bias);

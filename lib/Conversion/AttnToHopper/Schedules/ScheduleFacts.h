@@ -38,6 +38,9 @@ struct ScheduleFacts {
   /// functions of math; is anything but a bias and such reads.
   int64_t bias = 0, keyBias = 0, scoreReadsKeys = 0, scoreFunctions = 0,
           scoreArithmetic = 0;
+  /// How many numbers the score computes for each diagonal. What these read,
+  /// and their functions, do not count as those of the score.
+  int64_t numDiagonals = 0;
   /// Whether threads read a capture for each pair.
   int64_t perPair = 0;
   /// Bytes of the largest element of captures that may come in tiles, or 0.
@@ -85,6 +88,7 @@ struct ScheduleFacts {
     visit(Name("score_reads_keys"), facts.scoreReadsKeys);
     visit(Name("score_functions"), facts.scoreFunctions);
     visit(Name("score_arithmetic"), facts.scoreArithmetic);
+    visit(Name("diagonals_of_score"), facts.numDiagonals);
     visit(Name("per_pair"), facts.perPair);
     visit(Name("capture_bytes"), facts.captureBytes);
     visit(Name("packable"), facts.packable);

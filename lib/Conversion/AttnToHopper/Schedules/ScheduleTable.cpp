@@ -435,8 +435,9 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
           continue;
         }
         int64_t least = std::max<int64_t>(facts.dim, 8);
-        if (!fitsSharedMemory(chip, *schedule, facts.queryKeyDim,
-                              std::max(facts.valueDim, least), {}))
+        if (!fitsSharedMemory(
+                chip, *schedule,
+                {facts.queryKeyDim, std::max(facts.valueDim, least)}))
           return reject("a schedule that fits the shared memory of " + target);
       }
     }

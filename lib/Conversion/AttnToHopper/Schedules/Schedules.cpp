@@ -2,6 +2,7 @@
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "ScheduleFacts.h"
+#include "attn/Analysis/Diagonals.h"
 #include "attn/Conversion/MathToArith/FloatFunctions.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -150,8 +151,9 @@ LogicalResult Chooser::add(const ScheduleTable::Row &row) {
     return failure();
   TargetAttr target = getTarget(op);
   auto fits = [&] {
-    return fitsSharedMemory(target, choice.schedule, facts.queryKeyDim,
-                            facts.valueDim, facts.captures);
+    return fitsSharedMemory(target, choice.schedule,
+                            {facts.queryKeyDim, facts.valueDim, facts.captures,
+                             facts.numDiagonals});
   };
   while (!fits()) {
     int64_t tileN = choice.schedule.getTileN() - section.keyStep;
@@ -172,11 +174,18 @@ LogicalResult Chooser::add(const ScheduleTable::Row &row) {
 /// the products, larger tiles gain little. The last one that others fall back
 /// to stays, and the one for any strides gets small tiles.
 LogicalResult Chooser::dropLargeTiles() {
-  int64_t cost = 0;
+  Diagonals diagonals(op);
+  int64_t cost = 0, costOfDiagonals = 0;
   for (Region *region : {&op.getScore(), &op.getMask()})
-    region->walk([&](Operation *inner) { cost += getCost(inner); });
+    region->walk([&](Operation *inner) {
+      bool isOfDiagonal = diagonals.ops.contains(inner);
+      (isOfDiagonal ? costOfDiagonals : cost) += getCost(inner);
+    });
+  // A thread has a few diagonals, and two queries with half of the keys each.
+  constexpr int64_t ownDiagonals = 2;
   auto isLarge = [&](const Choice &choice) {
-    return cost * choice.schedule.getTileN() >= table.model.mostInstructions;
+    return cost * choice.schedule.getTileN() + costOfDiagonals * ownDiagonals >=
+           table.model.mostInstructions;
   };
   hopper::ScheduleAttr kept;
   for (const Choice &choice : choices)

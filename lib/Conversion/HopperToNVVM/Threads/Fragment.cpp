@@ -8,7 +8,8 @@ using namespace mlir::attn;
 Fragment::Fragment(Type type) : layout(*hopper::getLayout(type)) {
   auto pending = dyn_cast<hopper::PendingType>(type);
   auto shaped = cast<ShapedType>(pending ? pending.getFragment() : type);
-  numColumns = shaped.getDimSize(0);
+  bool isOfThreads = layout == hopper::FragmentLayout::Threads;
+  numColumns = shaped.getDimSize(isOfThreads ? 1 : 0);
   elementType = shaped.getElementType();
 }
 
@@ -25,7 +26,7 @@ int64_t Fragment::getNumRegisters() const {
   case hopper::FragmentLayout::Lanes:
     return llvm::divideCeil(numColumns, hopper::kWarpThreads);
   case hopper::FragmentLayout::Threads:
-    return 1;
+    return numColumns / hopper::kWarpgroupThreads;
   case hopper::FragmentLayout::Rows:
   case hopper::FragmentLayout::Partial:
     return 2;

@@ -20,7 +20,7 @@ struct Fragment {
   static std::optional<Fragment> get(Type type);
 
   hopper::FragmentLayout layout;
-  /// Of all columns.
+  /// Of all columns; of threads, all elements.
   int64_t numColumns;
   Type elementType;
 

@@ -1,13 +1,16 @@
-//===- LowerDiagonals.cpp - Sums over the diagonals of a tile -------------===//
+//===- LowerDiagonals.cpp - The diagonals of a tile -----------------------===//
 //
-// A warpgroup writes what it holds to shared memory, by rows m, and each thread
-// reads a diagonal: from one m to the next, one float more than a row. Threads
-// beside each other read floats that are, so that there are no bank conflicts.
+// For sums, a warpgroup writes what it holds to shared memory, by rows m, and
+// each thread reads a diagonal: from one m to the next, one float more than a
+// row. Threads beside each other read floats that are, so that there are no
+// bank conflicts. The other way round, threads write diagonals one behind the
+// other, and read those of their elements, of which a warp has 14 at a time.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Shared/SharedMemory.h"
 #include "ThreadPatterns.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -70,6 +73,47 @@ static Elements lowerDiagonalSums(hopper::DiagonalSumsOp op,
   return {add(add(sums[0], sums[1]), add(sums[2], sums[3]))};
 }
 
+static Elements lowerPutDiagonals(hopper::PutDiagonalsOp op,
+                                  Operands<hopper::PutDiagonalsOp> in,
+                                  ThreadBuilder &b) {
+  constexpr int64_t bytes = kVectorBytes;
+  // Who has read the last diagonals has come here.
+  emitGroupBarrier(b);
+  Value own = b.offsetPointer(getSharedPointer(b, getTile(in.getTile())),
+                              b.mul(b.thread.inGroup, bytes));
+  for (auto [e, diagonal] : llvm::enumerate(in.getDiagonals()))
+    LLVM::StoreOp::create(
+        b, diagonal,
+        b.offsetPointer(own, e * hopper::kWarpgroupThreads * bytes));
+  emitGroupBarrier(b);
+  return {};
+}
+
+static Elements lowerSpreadDiagonals(hopper::SpreadDiagonalsOp op,
+                                     Operands<hopper::SpreadDiagonalsOp> in,
+                                     ThreadBuilder &b) {
+  constexpr int64_t bytes = kVectorBytes;
+  // Registers 4j + 2r + p are of n = 8j + 2q + p and m = row + 8r.
+  Value number = b.addOffset(b.sub(b.mul(b.thread.quad, 2), b.thread.row),
+                             hopper::kWarpgroupRows);
+  Value first = b.offsetPointer(getSharedPointer(b, getTile(in.getTile())),
+                                b.mul(number, bytes));
+  std::map<int64_t, Value> known;
+  Elements list;
+  int64_t count = Fragment(op.getVector().getType()).getNumRegisters();
+  for (int64_t e = 0; e < count; ++e) {
+    int64_t offset = 8 * (e / 4) + e % 2 - 8 * (e % 4 / 2);
+    Value &element = known[offset];
+    if (!element)
+      element = LLVM::LoadOp::create(b, b.getF32Type(),
+                                     b.offsetPointer(first, offset * bytes));
+    list.push_back(element);
+  }
+  return list;
+}
+
 void mlir::attn::populateDiagonalPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerDiagonalSums);
+  patterns.add(lowerPutDiagonals);
+  patterns.add(lowerSpreadDiagonals);
 }

@@ -65,7 +65,8 @@ static Elements lowerIota(hopper::IotaOp op, Operands<hopper::IotaOp>,
   if (fragment.layout == hopper::FragmentLayout::Rows) {
     list = {{b.thread.row, 0}, {b.thread.row, 8}};
   } else if (fragment.layout == hopper::FragmentLayout::Threads) {
-    list = {{b.thread.inGroup, 0}};
+    for (int64_t e = 0, count = fragment.getNumRegisters(); e < count; ++e)
+      list.push_back({b.thread.inGroup, hopper::kWarpgroupThreads * e});
   } else if (fragment.layout == hopper::FragmentLayout::Lanes) {
     for (int64_t e = 0, count = fragment.getNumRegisters(); e < count; ++e)
       list.push_back({b.thread.lane, hopper::kWarpThreads * e});

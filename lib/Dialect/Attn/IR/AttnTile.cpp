@@ -107,6 +107,16 @@ void MaskTileOp::build(OpBuilder &builder, OperationState &state, Value scores,
   state.addRegion()->emplaceBlock();
 }
 
+LogicalResult SpreadDiagonalsOp::verify() {
+  ArrayRef<int64_t> shape = getTile().getType().getShape();
+  int64_t count = shape[0] + shape[1];
+  if (getDiagonals().getType().getDimSize(0) == count)
+    return success();
+  return emitOpError("expects ")
+         << count << " diagonals of " << getTile().getType() << ", but got "
+         << getDiagonals().getType();
+}
+
 LogicalResult MaskTileOp::verify() {
   if (static_cast<bool>(getFirst()) != static_cast<bool>(getEnd()))
     return emitOpError("expects both the first key and the end, or none");

@@ -77,6 +77,8 @@ Value hopper::ScheduleAttr::emitIsLongestFirst(ScalarBuilder &b, Value count,
   return is;
 }
 
+bool hopper::ScheduleAttr::spreadsDiagonals() const { return true; }
+
 bool hopper::ScheduleAttr::hasPlacesInTurns() const { return !getZigzag(); }
 
 /// With the last keys first, those of 5/8 of the work tiles come before the

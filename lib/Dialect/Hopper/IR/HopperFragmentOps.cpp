@@ -10,11 +10,12 @@ using namespace mlir::attn::hopper;
 LogicalResult IotaOp::verify() {
   ShapedType type = getResult().getType();
   int64_t keys = type.getDimSize(0), queries = type.getDimSize(1);
-  bool isOne = queries == kWarpgroupRows || queries == kWarpgroupThreads;
+  bool isOne = queries == kWarpgroupRows ||
+               (queries > 0 && queries % kWarpgroupThreads == 0);
   if ((keys != 1 || !isOne) && (keys % 8 != 0 || queries != 1))
     return emitOpError("expects positions of a multiple of 8 keys, of ")
-           << kWarpgroupRows << " queries, or of " << kWarpgroupThreads
-           << " threads, but got " << type;
+           << kWarpgroupRows << " queries, or of a multiple of "
+           << kWarpgroupThreads << " numbers for threads, but got " << type;
   return success();
 }
 
@@ -162,6 +163,33 @@ LogicalResult DiagonalSumsOp::verify() {
   if (getSums().getType().getShape() != ArrayRef<int64_t>{1, kWarpgroupThreads})
     return emitOpError("expects sums of 1x")
            << kWarpgroupThreads << ", but got " << getSums().getType();
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult PutDiagonalsOp::verify() {
+  ArrayRef<int64_t> diagonals = getDiagonals().getType().getShape();
+  if (diagonals[0] != 1 || diagonals[1] % kWarpgroupThreads != 0)
+    return emitOpError("expects one row of a multiple of ")
+           << kWarpgroupThreads << " diagonals, but got "
+           << getDiagonals().getType();
+  TileType tile = getTile().getType();
+  if (!tile.isVector() || tile.getRows() != diagonals[1] ||
+      !tile.getElementType().isF32())
+    return emitOpError("expects a tile of ")
+           << diagonals[1] << " f32, but got " << tile;
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult SpreadDiagonalsOp::verify() {
+  ArrayRef<int64_t> shape = getVector().getType().getShape();
+  if (shape[0] % 8 != 0 || shape[1] != kWarpgroupRows)
+    return emitOpError("expects a vector of a multiple of 8 by ")
+           << kWarpgroupRows << ", but got " << getVector().getType();
+  TileType tile = getTile().getType();
+  if (!tile.isVector() || tile.getRows() < shape[0] + kWarpgroupRows ||
+      !tile.getElementType().isF32())
+    return emitOpError("expects a tile of at least ")
+           << shape[0] + kWarpgroupRows << " f32, but got " << tile;
   return verifyInWarpgroups(*this);
 }
 

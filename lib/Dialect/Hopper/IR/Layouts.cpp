@@ -33,7 +33,7 @@ bool LayoutAttr::fits(ArrayRef<int64_t> shape) const {
   case FragmentLayout::Partial:
     return n == parts && m == kWarpgroupRows;
   case FragmentLayout::Threads:
-    return n == 1 && m == kWarpgroupThreads;
+    return n == 1 && m > 0 && m % kWarpgroupThreads == 0;
   }
   llvm_unreachable("all layouts are handled");
 }
@@ -191,11 +191,12 @@ FragmentLayout SplitBF16x3Op::getLayout(Value fragment) {
                                  : FragmentLayout::Accumulator;
 }
 
-/// Of one element for each thread, each m, or each n, or of a tile.
+/// Of as many elements for each thread, one for each m, or each n, or of a
+/// tile.
 static FragmentLayout getLayoutOfShape(ShapedType type) {
   if (type.getDimSize(0) == 1)
-    return type.getDimSize(1) == kWarpgroupThreads ? FragmentLayout::Threads
-                                                   : FragmentLayout::Rows;
+    return type.getDimSize(1) % kWarpgroupThreads == 0 ? FragmentLayout::Threads
+                                                       : FragmentLayout::Rows;
   return type.getDimSize(1) == 1 ? FragmentLayout::Columns
                                  : FragmentLayout::Accumulator;
 }
@@ -222,6 +223,14 @@ FragmentLayout ScatterAddOp::getLayout(Value fragment) {
 }
 
 FragmentLayout DiagonalSumsOp::getLayout(Value fragment) {
+  return getLayoutOfShape(cast<ShapedType>(fragment.getType()));
+}
+
+FragmentLayout PutDiagonalsOp::getLayout(Value) {
+  return FragmentLayout::Threads;
+}
+
+FragmentLayout SpreadDiagonalsOp::getLayout(Value fragment) {
   return getLayoutOfShape(cast<ShapedType>(fragment.getType()));
 }
 

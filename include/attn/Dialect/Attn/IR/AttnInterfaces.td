@@ -94,6 +94,8 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{What the first row of each tile is a multiple of, and of each part of a tile that
       a partition computes by itself.}],
       "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>,
+    InterfaceMethod<[{Whether what scores have of a diagonal is computed once for it, as `attn.spread_diagonals`.}],
+      "bool", "spreadsDiagonals", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{Whether work tiles of keys may add to sums one after the other, in the order in which they
       are started, which `emitPlaceInTurns` tells.}],
       "bool", "hasPlacesInTurns", (ins), [{}], [{ return false; }]>,

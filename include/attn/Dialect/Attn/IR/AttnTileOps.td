@@ -177,6 +177,33 @@ def Attn_StepOp : Attn_Op<"step", [
   }];
 }
 
+def Attn_SpreadDiagonalsOp : Attn_Op<"spread_diagonals", [Pure]> {
+  let summary = "a tile of which all elements of a diagonal are one";
+  let description = [{
+    ```
+    result[n, m] = diagonals[n - m + M]
+    ```
+
+    for a tile of N keys by M queries. What depends on the distance of query and key alone is computed for N + M distances rather than for N * M pairs.
+
+    Operands:
+
+    * `diagonals`: N + M elements, of which the first one is in no tile.
+
+    Example:
+
+    ```mlir
+    %y = attn.spread_diagonals %x : vector<96xf32> -> vector<64x32xf32>
+    ```
+
+    Errors: a number of diagonals other than the sum of the extents of the tile.
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [F32]>:$diagonals);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$tile);
+  let assemblyFormat = "$diagonals attr-dict `:` type($diagonals) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
 def Attn_MaskTileOp : Attn_Op<"mask_tile", [
     SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
     AttrSizedOperandSegments, AllTypesMatch<["scores", "result"]>]> {

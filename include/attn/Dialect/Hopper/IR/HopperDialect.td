@@ -44,7 +44,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "hasPlacesInTurns", "emitPlaceInTurns", "roundsLastSums", "getSharedOutColumns", "getSumLayout"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "spreadsDiagonals", "hasPlacesInTurns", "emitPlaceInTurns", "roundsLastSums", "getSharedOutColumns", "getSumLayout"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{

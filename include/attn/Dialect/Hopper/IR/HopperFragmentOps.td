@@ -30,7 +30,7 @@ def Hopper_BroadcastOp : Hopper_Op<"broadcast", [Pure]> {
 def Hopper_IotaOp : Hopper_Op<"iota", [Hopper_OwnLayouts, Pure]> {
   let summary = "positions within a vector";
   let description = [{
-    `0, 1, ...` along the keys for `vector<N x 1 x index>`, along the queries for `vector<1 x 64 x index>`, and over the threads for `vector<1 x 128 x index>`.
+    `0, 1, ...` along the keys for `vector<N x 1 x index>`, along the queries for `vector<1 x 64 x index>`, and over the threads, more than once, for `vector<1 x T x index>` with a multiple T of 128.
 
     ```mlir
     %i = hopper.iota : vector<128x1xindex>
@@ -252,6 +252,42 @@ def Hopper_DiagonalSumsOp : Hopper_Op<"diagonal_sums", [
   let assemblyFormat = [{
     $vector `via` $tile attr-dict `:` type($vector) `,` type($tile) `->` type($sums)
   }];
+  let hasVerifier = 1;
+}
+
+def Hopper_PutDiagonalsOp : Hopper_Op<"put_diagonals", [
+    Hopper_OwnLayouts, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "write an element for each diagonal of a fragment";
+  let description = [{
+    `tile[d] = diagonals[0, d]`, of which thread t has the elements t, t + 128 and so on. No other warpgroup uses the tile. The threads of the warpgroup wait for each other before and after that, so that
+    all have read what was there, and may read what is: it must not be where some of the warps are not.
+
+    ```mlir
+    hopper.put_diagonals %x in %t : vector<1x128xf32>, !hopper.tile<128xf32>
+    ```
+
+    Errors: a number of diagonals that is no multiple of 128; another tile; outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$diagonals, Hopper_TileType:$tile);
+  let assemblyFormat = "$diagonals `in` $tile attr-dict `:` type($diagonals) `,` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Hopper_SpreadDiagonalsOp : Hopper_Op<"spread_diagonals", [
+    Hopper_OwnLayouts, MemoryEffects<[MemRead]>]> {
+  let summary = "a fragment of which all elements of a diagonal are one";
+  let description = [{
+    `vector[n, m] = tile[n - m + 64]`, for N x 64 elements.
+
+    ```mlir
+    %v = hopper.spread_diagonals %t : !hopper.tile<128xf32> -> vector<64x64xf32>
+    ```
+
+    Errors: fewer floats than N + 64; another tile or result; outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_TileType:$tile);
+  let results = (outs Hopper_FragmentOf<[F32]>:$vector);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($vector)";
   let hasVerifier = 1;
 }
 

@@ -1,98 +1,17 @@
 //===- Diagonals.cpp - Indices that differ from query to key --------------===//
 
 #include "Diagonals.h"
+#include "attn/Analysis/Diagonals.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
 static Region &getAdjointOf(ContributeOp op) {
   return op->getParentOfType<AttentionGradOp>().getAdjoint();
-}
-
-static bool isInduction(BlockArgument argument) {
-  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-  return loop && argument == loop.getInductionVar();
-}
-
-namespace {
-/// By how much values grow from (i, j) to (i + 1, j + 1), where that is a
-/// constant. Sums and products wrap as the values themselves do.
-class Growth {
-public:
-  explicit Growth(Region &adjoint) : adjoint(adjoint) {}
-  std::optional<int64_t> get(Value value);
-
-private:
-  std::optional<int64_t> compute(Value value);
-
-  Region &adjoint;
-  DenseMap<Value, std::optional<int64_t>> known;
-};
-} // namespace
-
-std::optional<int64_t> Growth::get(Value value) {
-  auto it = known.find(value);
-  if (it != known.end())
-    return it->second;
-  std::optional<int64_t> growth = compute(value);
-  return known[value] = growth;
-}
-
-std::optional<int64_t> Growth::compute(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    // In an iteration of a loop there is one for all pairs.
-    if (argument.getOwner() != &adjoint.front())
-      return isInduction(argument) ? std::optional<int64_t>(0) : std::nullopt;
-    unsigned number = argument.getArgNumber();
-    if (number == kAdjointQuery || number == kAdjointKey)
-      return 1;
-    return number < kAdjointBatch ? std::nullopt : std::optional<int64_t>(0);
-  }
-  Operation *op = value.getDefiningOp();
-  // What a branch gives depends on more than operands.
-  if (op->getNumRegions() != 0)
-    return std::nullopt;
-  SmallVector<int64_t> operands;
-  for (Value operand : op->getOperands()) {
-    std::optional<int64_t> growth = get(operand);
-    if (!growth)
-      return std::nullopt;
-    operands.push_back(*growth);
-  }
-  if (llvm::all_of(operands, [](int64_t growth) { return growth == 0; }))
-    return 0;
-  int64_t growth;
-  if (isa<arith::AddIOp>(op) &&
-      !llvm::AddOverflow(operands[0], operands[1], growth))
-    return growth;
-  if (isa<arith::SubIOp>(op) &&
-      !llvm::SubOverflow(operands[0], operands[1], growth))
-    return growth;
-  if (isa<arith::MulIOp>(op))
-    for (auto [number, other] : {std::pair{0, 1}, {1, 0}}) {
-      APInt factor;
-      if (matchPattern(op->getOperand(number), m_ConstantInt(&factor)) &&
-          factor.getSignificantBits() <= 64 &&
-          !llvm::MulOverflow(operands[other], factor.getSExtValue(), growth))
-        return growth;
-    }
-  // Of a position alone, as sums may have wrapped in the narrower type.
-  bool isOfPosition = isa<BlockArgument>(op->getOperand(0));
-  if (isa<arith::TruncIOp>(op) ||
-      (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op) &&
-       (isOfPosition || value.getType().isInteger())))
-    return operands[0];
-  if (isa<arith::ExtSIOp, arith::ExtUIOp>(op))
-    if (auto cast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>();
-        cast && isa<BlockArgument>(cast.getIn()))
-      return operands[0];
-  return std::nullopt;
 }
 
 /// The operations of the adjoint that compute a value, which no branch or loop
@@ -123,7 +42,7 @@ static bool isOfQueries(Region &adjoint, Value value) {
 
 bool mlir::attn::isByDiagonal(ContributeOp op) {
   Region &adjoint = getAdjointOf(op);
-  Growth growth(adjoint);
+  PairGrowth growth(adjoint, kAdjointBatch, kAdjointQuery);
   return llvm::all_of(op.getIndices(),
                       [&](Value index) { return growth.get(index) == 0; }) &&
          llvm::any_of(op.getIndices(),

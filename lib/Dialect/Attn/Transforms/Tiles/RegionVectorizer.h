@@ -163,6 +163,8 @@ public:
                     TileValue rhs);
   /// The type of a value of element type `type` that depends on `kind`.
   Type getType(Type type, TileKind kind);
+  int64_t getNumKeys() const { return numKeys; }
+  int64_t getNumQueries() const { return numQueries; }
 
 private:
   struct Start {

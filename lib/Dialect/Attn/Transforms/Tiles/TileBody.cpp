@@ -292,6 +292,8 @@ TilePairs KeyLoops::getPairs(Value key) {
   pairs.active = rowActive;
   pairs.bias = bias ? &*bias : nullptr;
   pairs.keyEnd = withOffset(numAllKeys, 3);
+  // Reads that are checked are those of each pair.
+  pairs.spreadsDiagonals = !sites && schedule.spreadsDiagonals();
   // What is read under a predicate is not checked elsewhere.
   pairs.guardReads = sites || !hasFull;
   return pairs;

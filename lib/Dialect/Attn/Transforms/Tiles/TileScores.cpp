@@ -1,6 +1,8 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
+#include "DiagonalScores.h"
+#include "attn/Analysis/Diagonals.h"
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -120,6 +122,9 @@ void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
 /// Takes positive constants off a score, as the exponent is rounded once. Each
 /// of them is a normal number, and so is their product.
 ScoreForm::ScoreForm(OnlineAttentionOp op) : bias(getKeyBias(op)) {
+  if (bias && op.getScheduleAttr().spreadsDiagonals() &&
+      !Diagonals(op).values.empty())
+    bias.reset();
   auto isFactor = [](double factor) {
     return factor > 0 && std::isnormal(static_cast<float>(factor));
   };
@@ -169,6 +174,7 @@ private:
   LogicalResult emitConditions();
   FailureOr<TileValue> emitActive();
   FailureOr<Value> emitScore(Value products, TileValue active);
+  LogicalResult emitDiagonals();
   TileValue getActive(TileValue allowed) {
     return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
                               : allowed;
@@ -250,6 +256,13 @@ LogicalResult ScoreEmitter::emitConditions() {
   return success();
 }
 
+/// What pairs of a diagonal share, where keys and queries follow each other.
+LogicalResult ScoreEmitter::emitDiagonals() {
+  if (kind != TileKind::Tile || !pairs.spreadsDiagonals)
+    return success();
+  return attn::emitDiagonals(builder, op, arguments, vectorizer);
+}
+
 FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   double scale = op.getScale().convertToDouble();
   if (pairs.factor)
@@ -263,7 +276,8 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   auto emitPlain = [&]() -> FailureOr<Value> {
     SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
     llvm::append_range(scoreArguments, arguments);
-    if (failed(vectorizer.run(op.getScore(), scoreArguments, active)))
+    if (failed(emitDiagonals()) ||
+        failed(vectorizer.run(op.getScore(), scoreArguments, active)))
       return failure();
     return vectorizer.broadcast(vectorizer.get(form.value), kind);
   };
@@ -338,6 +352,8 @@ FailureOr<Value> ScoreEmitter::emitWeights(Value products) {
     scoreArguments = {
         {multiply(products, op.getScale().convertToDouble()), kind}};
   llvm::append_range(scoreArguments, arguments);
+  if (failed(emitDiagonals()))
+    return failure();
   FailureOr<TileValue> weights =
       vectorizer.run(op.getScore(), scoreArguments, *active, /*result=*/1);
   if (failed(weights))

@@ -42,6 +42,9 @@ struct TilePairs {
   Value factor;
   /// The bias, if it is affine in the key, and keys follow each other; or null.
   AffineBias *bias = nullptr;
+  /// Whether what a diagonal has is computed once for it. Then keys and queries
+  /// follow each other.
+  bool spreadsDiagonals = false;
   /// Whether the score reads captures only where the predicate, which is asked
   /// first then, allows a pair. That costs tiles that need no predicate.
   bool guardReads = false;
