@@ -331,6 +331,80 @@ func.func @order_of_floats(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %u: t
 
 // -----
 
+// An integer of both positions has an order as a float, and so has its sum with
+// a float of the key: that of the sums of the ends. An infinite end is none, as
+// infinite terms within the tile may cancel to a NaN.
+
+// CHECK-LABEL: func @order_of_sums
+// CHECK:      tiles(%{{.*}}, %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]], %{{.*}}) {
+// CHECK-DAG:    %[[MOST:.*]] = arith.constant 2147483647 : i32
+// CHECK-DAG:    %[[LEAST:.*]] = arith.constant -2147483648 : i32
+// CHECK-DAG:    %[[PLUS:.*]] = arith.constant 0x7F800000 : f32
+// CHECK-DAG:    %[[MINUS:.*]] = arith.constant 0xFF800000 : f32
+// CHECK-DAG:    %[[ILAST:.*]] = arith.subi %[[I1]], %{{.*}} : index
+// CHECK-DAG:    %[[JLAST:.*]] = arith.subi %[[J1]], %{{.*}} : index
+// CHECK-DAG:    %[[DLO:.*]] = arith.subi %[[I0]], %[[JLAST]] : index
+// CHECK-DAG:    %[[DHI:.*]] = arith.subi %[[ILAST]], %[[J0]] : index
+// CHECK:        attn.range_over (%{{.*}} = %[[J0]] to %[[J1]]) : i32 {
+// CHECK-DAG:    %[[NLO:.*]] = arith.index_cast %[[DLO]] : index to i32
+// CHECK-DAG:    %[[NHI:.*]] = arith.index_cast %[[DHI]] : index to i32
+// CHECK-DAG:    arith.sitofp %[[NLO]] : i32 to f32
+// CHECK-DAG:    arith.sitofp %[[NHI]] : i32 to f32
+// CHECK:        arith.negf
+// CHECK:        arith.negf
+// CHECK:        %[[LO:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK:        %[[HI:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK:        %[[NOLO:.*]] = arith.cmpf ueq, %[[LO]], %[[MINUS]] : f32
+// CHECK:        arith.select %[[NOLO]], %[[LEAST]], %{{.*}} : i32
+// CHECK:        %[[NOHI:.*]] = arith.cmpf ueq, %[[HI]], %[[PLUS]] : f32
+// CHECK:        arith.select %[[NOHI]], %[[MOST]], %{{.*}} : i32
+func.func @order_of_sums(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %u: tensor<?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%u : tensor<?xf32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %zero = arith.constant 0.0 : f32
+        %d = arith.subi %i, %j : index
+        %n = arith.index_cast %d : index to i32
+        %x = arith.sitofp %n : i32 to f32
+        %span = tensor.extract %w[%j] : tensor<?xf32>
+        %rest = arith.subf %span, %x : f32
+        %p = arith.cmpf ogt, %rest, %zero : f32
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// A sum with a product may be rounded once for a pair, and twice for the ends.
+
+// CHECK-LABEL: func @no_order_of_products
+// CHECK-NOT:  tiles
+// CHECK:      return
+func.func @no_order_of_products(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %s: tensor<?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%s : tensor<?xf32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %zero = arith.constant 0.0 : f32
+        %d = arith.subi %i, %j : index
+        %n = arith.index_cast %d : index to i32
+        %x = arith.sitofp %n : i32 to f32
+        %slope = tensor.extract %w[%h] : tensor<?xf32>
+        %key = tensor.extract %w[%j] : tensor<?xf32>
+        %term = arith.mulf %slope, %key : f32
+        %rest = arith.addf %term, %x : f32
+        %p = arith.cmpf ogt, %rest, %zero : f32
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
 // Where each head has its own mask, to evaluate it costs what the predicate
 // does; and with offsets a tile is not where the region says.
 

@@ -96,8 +96,13 @@ private:
   // MaskLifterFloats.cpp
   Ternary liftCompare(arith::CmpFOp op);
   Ternary liftFloatLess(Value a, Value b, bool orEqual);
+  /// Whether the order of a float over a tile is known: it depends on the query
+  /// alone, or the key alone, or is a sum of such and of integers.
+  bool hasOrder(Value value) const;
   /// The interval of integers in the order of floats.
   Interval liftOrder(Value value, bool nanIsLargest);
+  /// That of a float that depends on both the query and the key.
+  Interval liftPairOrder(Value value, bool nanIsLargest);
   // MaskLifterPositions.cpp
   /// Computes a value of `uncomputed` for each position of the tile that it
   /// depends on.

@@ -32,6 +32,101 @@ static Value emitOrder(OpBuilder &builder, Location loc, Value value,
       b, b.cmp(arith::CmpFPredicate::UNO, value, value), nan, order);
 }
 
+/// The float with such an order. Of the least and the largest integer, which
+/// stand for a NaN or for what is not known, a NaN.
+static Value emitFloat(OpBuilder &builder, Location loc, Value order,
+                       Type type) {
+  ScalarBuilder b(loc, builder);
+  unsigned width = type.getIntOrFloatBitWidth();
+  Value most = arith::ConstantOp::create(
+      b, b.getIntegerAttr(order.getType(), APInt::getSignedMaxValue(width)));
+  Value bits = b.xorI(order, b.andI(b.shrS(order, width - 1), most));
+  return arith::BitcastOp::create(b, type, bits);
+}
+
+bool MaskLifter::hasOrder(Value value) const {
+  if (values.isGuarded(value))
+    return false;
+  if (!values.dependsOnQuery(value) || !values.dependsOnKey(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getParentRegion() != &values.getRegion() ||
+      (!value.getType().isF32() && !value.getType().isF64()))
+    return false;
+  if (isa<arith::SIToFPOp, arith::UIToFPOp>(op)) {
+    Value number = op->getOperand(0);
+    return intervals.contains(number) &&
+           (isa<arith::SIToFPOp>(op) || values.isNonNegative(number));
+  }
+  // A product and a sum may be rounded once where the predicate is computed,
+  // unlike at the ends of an interval.
+  return isa<arith::AddFOp, arith::SubFOp, arith::NegFOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return !operand.getDefiningOp<arith::MulFOp>() && hasOrder(operand);
+         });
+}
+
+/// Conversions of integers and sums of floats keep the order, rounded or not.
+MaskLifter::Interval MaskLifter::liftPairOrder(Value value, bool nanIsLargest) {
+  ScalarBuilder b(loc, builder);
+  Operation *op = value.getDefiningOp();
+  Type type = value.getType(),
+       bits = b.getIntegerType(type.getIntOrFloatBitWidth());
+  auto asIndex = [&](Value order) {
+    return arith.track(arith::IndexCastOp::create(b, b.getIndexType(), order),
+                       ConstantIntRanges::maxRange(64));
+  };
+  if (isa<arith::SIToFPOp, arith::UIToFPOp>(op)) {
+    Interval number = getInterval(op->getOperand(0));
+    auto convert = [&](Value end) {
+      end = arith::IndexCastOp::create(b, op->getOperand(0).getType(), end);
+      return asIndex(emitOrder(
+          builder, loc, arith::SIToFPOp::create(b, type, end), nanIsLargest));
+    };
+    return {convert(number.lo), convert(number.hi)};
+  }
+  // Of what is subtracted a NaN is at the other end.
+  bool isNegated = isa<arith::NegFOp>(op);
+  auto lift = [&](Value operand, bool isSubtracted) {
+    Interval order = liftOrder(operand, nanIsLargest != isSubtracted);
+    auto getFloat = [&](Value end) {
+      return emitFloat(builder, loc, arith::IndexCastOp::create(b, bits, end),
+                       type);
+    };
+    Value lo = getFloat(order.lo),
+          hi = order.isPoint() ? lo : getFloat(order.hi);
+    if (isSubtracted) {
+      lo = arith::NegFOp::create(b, lo);
+      hi = arith::NegFOp::create(b, hi);
+      std::swap(lo, hi);
+    }
+    return std::pair(lo, hi);
+  };
+  auto [lo, hi] = lift(op->getOperand(0), isNegated);
+  if (!isNegated) {
+    auto [low, high] = lift(op->getOperand(1), isa<arith::SubFOp>(op));
+    lo = arith::AddFOp::create(b, lo, low);
+    hi = arith::AddFOp::create(b, hi, high);
+  }
+  // Infinite terms may cancel to a NaN within the interval, so that an infinite
+  // end is no end. A NaN of the lower end is the least of all, of the upper one
+  // the largest.
+  auto getEnd = [&](Value end, bool isLargest) {
+    APFloat infinity =
+        APFloat::getInf(cast<FloatType>(type).getFloatSemantics(),
+                        /*Negative=*/!isLargest);
+    Value beyond = arith::ConstantOp::create(b, b.getFloatAttr(type, infinity));
+    unsigned width = bits.getIntOrFloatBitWidth();
+    APInt none = isLargest ? APInt::getSignedMaxValue(width)
+                           : APInt::getSignedMinValue(width);
+    return asIndex(arith::SelectOp::create(
+        b, b.cmp(arith::CmpFPredicate::UEQ, end, beyond),
+        arith::ConstantOp::create(b, b.getIntegerAttr(bits, none)),
+        emitOrder(builder, loc, end, isLargest)));
+  };
+  return {getEnd(lo, /*isLargest=*/false), getEnd(hi, /*isLargest=*/true)};
+}
+
 MaskLifter::Interval MaskLifter::liftOrder(Value value, bool nanIsLargest) {
   auto asIndex = [&](Value order) {
     return arith.track(
@@ -41,6 +136,8 @@ MaskLifter::Interval MaskLifter::liftOrder(Value value, bool nanIsLargest) {
   auto emit = [&](OpBuilder &body, Value inner) {
     return emitOrder(body, loc, inner, nanIsLargest);
   };
+  if (values.dependsOnQuery(value) && values.dependsOnKey(value))
+    return liftPairOrder(value, nanIsLargest);
   if (values.isUniform(value)) {
     Value order = asIndex(emit(builder, copies.lookup(value)));
     return {order, order};
@@ -59,17 +156,13 @@ MaskLifter::Ternary MaskLifter::liftFloatLess(Value a, Value b, bool orEqual) {
   return {compare(x.lo, y.hi), compare(x.hi, y.lo)};
 }
 
-/// Floats of the query against those of the key. What is equal says little of
-/// a tile, and all that depends on the query alone is computed for each query.
+/// Floats that have an order. What is equal says little of a tile, and all that
+/// depends on the query alone is computed for each query.
 MaskLifter::Ternary MaskLifter::liftCompare(arith::CmpFOp op) {
   using Predicate = arith::CmpFPredicate;
   Value a = op.getLhs(), b = op.getRhs();
-  auto isOfOne = [&](Value value) {
-    return !values.isGuarded(value) &&
-           !(values.dependsOnQuery(value) && values.dependsOnKey(value));
-  };
-  if (!isOfOne(a) || !isOfOne(b) || isOfOne(op.getResult()) ||
-      op->getParentRegion() != &values.getRegion())
+  if (!values.dependsOnQuery(op) || !values.dependsOnKey(op) || !hasOrder(a) ||
+      !hasOrder(b) || op->getParentRegion() != &values.getRegion())
     return getUnknown();
   switch (op.getPredicate()) {
   case Predicate::OLT:
