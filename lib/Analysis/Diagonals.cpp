@@ -2,6 +2,7 @@
 
 #include "attn/Analysis/Diagonals.h"
 #include "attn/Analysis/KeyBias.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -105,7 +106,8 @@ static int64_t getCost(Operation *op) {
 
 Diagonals::Diagonals(AttentionLikeOpInterface op) {
   Region &score = op.getScore();
-  if (score.empty())
+  // Gradients compute scores for each pair.
+  if (score.empty() || isa<AttentionGradOp>(*op))
     return;
   // A bias that is affine in the key is computed for no pair.
   if (std::optional<KeyBias> bias = getKeyBias(op); bias && !bias->hasPieces)

@@ -62,3 +62,29 @@ func.func @few_keys(%q: tensor<1x1x?x256xbf16>, %k: !few, %o: tensor<1x1x?x256xb
   %r = attn.attention ins(%q, %k, %k : tensor<1x1x?x256xbf16>, !few, !few) outs(%o : tensor<1x1x?x256xbf16>)
   return %r : tensor<1x1x?x256xbf16>
 }
+
+// What a mask computes of the query alone, such as quotients by a number of the
+// head, takes no instructions for each score: the large tiles stay.
+
+func.func @divisions_of_queries(%q: !many, %n: tensor<64xindex>) -> !many {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  // expected-remark @below {{split-KV: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  %r = attn.attention ins(%q, %q, %q : !many, !many, !many)
+      captures(%n : tensor<64xindex>) outs(%q : !many)
+      mask(%b, %h, %i, %j, %w) {
+        %size = tensor.extract %w[%h] : tensor<64xindex>
+        %x = arith.divui %i, %size : index
+        %y = arith.remui %i, %size : index
+        %z = arith.remui %h, %size : index
+        %s = arith.addi %x, %y : index
+        %t = arith.addi %s, %z : index
+        %u = arith.remui %t, %size : index
+        %p = arith.cmpi sle, %j, %u : index
+        attn.yield %p : i1
+      }
+  return %r : !many
+}

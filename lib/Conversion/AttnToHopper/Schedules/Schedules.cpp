@@ -66,6 +66,40 @@ static int64_t getCost(Operation *op) {
   return 1;
 }
 
+/// About how many instructions a region is for each score. What depends on the
+/// key alone is computed once for the two queries of a thread; what depends on
+/// the query alone once for all keys, or, where the loop is over queries, as
+/// what depends on the key. The rest is computed once, and diagonals apart.
+static double getPairCost(Region &region, unsigned numArguments,
+                          bool areQueriesInLoop, const Diagonals &diagonals) {
+  if (region.empty())
+    return 0;
+  enum Positions : unsigned { Row = 1, Key = 2, Pair = 3 };
+  DenseMap<Value, unsigned> uses;
+  // Scores come first, if there are any.
+  if (numArguments == kNumScoreArgs)
+    uses[region.getArgument(0)] = Pair;
+  uses[region.getArgument(numArguments - 2)] = Row;
+  uses[region.getArgument(numArguments - 1)] = Key;
+  double cost = 0;
+  for (Operation &op : region.front()) {
+    unsigned positions = 0;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        positions |= uses.lookup(operand);
+    });
+    for (Value result : op.getResults())
+      uses[result] = positions;
+    bool isInLoop = positions == Key || (positions == Row && areQueriesInLoop);
+    double share = diagonals.ops.contains(&op) ? 0
+                   : positions == Pair         ? 1
+                   : isInLoop                  ? 0.5
+                                               : 0;
+    op.walk([&](Operation *inner) { cost += share * getCost(inner); });
+  }
+  return cost;
+}
+
 namespace {
 /// A schedule, and the row that it is of.
 struct Choice : HopperSchedule {
@@ -175,16 +209,18 @@ LogicalResult Chooser::add(const ScheduleTable::Row &row) {
 /// to stays, and the one for any strides gets small tiles.
 LogicalResult Chooser::dropLargeTiles() {
   Diagonals diagonals(op);
-  int64_t cost = 0, costOfDiagonals = 0;
-  for (Region *region : {&op.getScore(), &op.getMask()})
-    region->walk([&](Operation *inner) {
-      bool isOfDiagonal = diagonals.ops.contains(inner);
-      (isOfDiagonal ? costOfDiagonals : cost) += getCost(inner);
-    });
-  // A thread has a few diagonals, and two queries with half of the keys each.
-  constexpr int64_t ownDiagonals = 2;
+  bool areQueriesInLoop = isa<AttentionGradOp>(*op);
+  auto getCostOf = [&](Region &region, unsigned numArguments) {
+    return getPairCost(region, numArguments, areQueriesInLoop, diagonals);
+  };
+  double cost = getCostOf(op.getScore(), kNumScoreArgs) +
+                getCostOf(op.getMask(), kNumMaskArgs);
+  // Each thread has two of them, or one.
+  int64_t costOfDiagonals = 0;
+  for (Operation *inner : diagonals.ops)
+    costOfDiagonals += 2 * getCost(inner);
   auto isLarge = [&](const Choice &choice) {
-    return cost * choice.schedule.getTileN() + costOfDiagonals * ownDiagonals >=
+    return cost * double(choice.schedule.getTileN()) + costOfDiagonals >=
            table.model.mostInstructions;
   };
   hopper::ScheduleAttr kept;
