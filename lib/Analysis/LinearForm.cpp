@@ -154,6 +154,26 @@ bool MaskBounds::canTell(const LinearForm &form) const {
   return numUnbounded == 1 || hasPosition;
 }
 
+std::optional<bool> MaskBounds::decide(const LinearForm &form) const {
+  if (form.overflowed)
+    return std::nullopt;
+  // Not in 64 bits, which a large constant may leave.
+  APInt min(160, form.constant, /*isSigned=*/true), max = min;
+  for (auto [value, coefficient] : form.terms) {
+    ConstantIntRanges range = values.getRange(value);
+    if (!isBounded(range))
+      return std::nullopt;
+    APInt factor(160, coefficient, /*isSigned=*/true);
+    APInt a = range.smin().sextOrTrunc(160) * factor;
+    APInt b = range.smax().sextOrTrunc(160) * factor;
+    min += a.slt(b) ? a : b;
+    max += a.slt(b) ? b : a;
+  }
+  if (min.isNonNegative())
+    return true;
+  return max.isNegative() ? std::optional(false) : std::nullopt;
+}
+
 std::optional<std::pair<int64_t, int64_t>>
 MaskBounds::getFormRange(const LinearForm &form) const {
   int64_t min = form.constant, max = form.constant;

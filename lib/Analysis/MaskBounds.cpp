@@ -6,6 +6,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -363,6 +364,19 @@ MaskBounds::Node MaskBounds::readCongruence(Value lhs, Value rhs,
       return nullptr;
   if (!canTell(difference))
     return nullptr;
+  // Remainders are told apart by sums of terms, or of their remainders, times
+  // coefficients from 0 to the modulus.
+  long double modulus = first->divisor, most = modulus;
+  for (auto [value, coefficient] : difference.terms) {
+    ConstantIntRanges range = values.getRange(value);
+    bool isPlain = range.smin().isNonNegative() && isBounded(range);
+    most +=
+        modulus *
+        (isPlain ? std::max<long double>(range.smax().getSExtValue(), modulus)
+                 : modulus);
+  }
+  if (most >= std::ldexp(1.0L, 62))
+    return nullptr;
   MaskNode node{Kind::Congruent};
   node.form = std::move(difference);
   node.modulus = first->divisor;
@@ -402,8 +416,11 @@ MaskBounds::Node MaskBounds::makePairCompare(LinearForm form) {
     if (values.isGuarded(value))
       return makeUnknown(nullptr, "it may only be evaluated in its branch");
   }
-  if (!canTell(form))
+  if (!canTell(form)) {
+    if (std::optional<bool> known = decide(form))
+      return makeConstant(*known);
     return makeUnknown(nullptr, "its coefficients are too large");
+  }
   if (auto range = getFormRange(form))
     if (range->first >= 0 || range->second < 0)
       return makeConstant(range->first >= 0);
@@ -440,8 +457,11 @@ MaskBounds::Node MaskBounds::makeCompare(LinearForm form) {
     if (values.isGuarded(value))
       return makeUnknown(culprit, "it may only be evaluated in its branch");
   }
-  if (!isSmall(form))
+  if (!isSmall(form)) {
+    if (std::optional<bool> known = decide(form))
+      return makeConstant(*known);
     return makeUnknown(culprit, "its coefficients are too large");
+  }
   if (form.terms.empty())
     return makeConstant(form.constant >= 0);
   MaskNode node{Kind::Compare};

@@ -110,6 +110,28 @@ static bool fits(const ConstantIntRanges &range, unsigned width) {
          range.smax().getSignificantBits() <= width;
 }
 
+/// Whether a sum, difference, product or shift of operands in these ranges has
+/// a result of `width` bits.
+static bool staysInWidth(Operation *op, const ConstantIntRanges &lhs,
+                         const ConstantIntRanges &rhs, unsigned width) {
+  if (isa<arith::ShLIOp>(op) &&
+      (rhs.smin().isNegative() || rhs.smax().sge(width)))
+    return false;
+  // Both operands at twice the width, where nothing wraps.
+  for (APInt a : {lhs.smin(), lhs.smax()})
+    for (APInt b : {rhs.smin(), rhs.smax()}) {
+      a = a.sextOrTrunc(2 * width + 1);
+      b = b.sextOrTrunc(2 * width + 1);
+      APInt result = isa<arith::AddIOp>(op)   ? a + b
+                     : isa<arith::SubIOp>(op) ? a - b
+                     : isa<arith::MulIOp>(op) ? a * b
+                                              : a.shl(b);
+      if (result.getSignificantBits() > width)
+        return false;
+    }
+  return true;
+}
+
 bool MaskValues::isExact(Operation *op) const {
   if (op->getNumResults() != 1 || !op->getResult(0).getType().isIntOrIndex())
     return false;
@@ -131,25 +153,31 @@ bool MaskValues::isExact(Operation *op) const {
     if (flags.hasNoSignedWrap())
       return true;
   if (width == 64)
-    return true;
-  // Both operands at twice the width, where nothing wraps.
+    return !mayWrap(op);
+  return staysInWidth(op, getRange(op->getOperand(0)),
+                      getRange(op->getOperand(1)), width);
+}
+
+bool MaskValues::mayWrap(Operation *op) const {
   ConstantIntRanges lhs = getRange(op->getOperand(0));
   ConstantIntRanges rhs = getRange(op->getOperand(1));
-  if (isa<arith::ShLIOp>(op) &&
-      (rhs.smin().isNegative() || rhs.smax().sge(width)))
-    return false;
-  for (APInt a : {lhs.smin(), lhs.smax()})
-    for (APInt b : {rhs.smin(), rhs.smax()}) {
-      a = a.sextOrTrunc(2 * width + 1);
-      b = b.sextOrTrunc(2 * width + 1);
-      APInt result = isa<arith::AddIOp>(op)   ? a + b
-                     : isa<arith::SubIOp>(op) ? a - b
-                     : isa<arith::MulIOp>(op) ? a * b
-                                              : a.shl(b);
-      if (result.getSignificantBits() > width)
-        return false;
-    }
-  return true;
+  for (Value operand : op->getOperands())
+    if (const Facts *known = lookup(operand); known && known->wraps)
+      return true;
+  // What may be any integer, as captures may, is taken to be one that fits,
+  // unless the other operand leaves it no room.
+  constexpr int64_t large = int64_t(1) << 62;
+  auto isAny = [](const ConstantIntRanges &range) {
+    return (range.smin().isMinSignedValue() ||
+            range.smax().isMaxSignedValue()) &&
+           (range.smax() - range.smin()).ugt(large);
+  };
+  auto isLarge = [](const ConstantIntRanges &range) {
+    return range.smax().sle(-large) || range.smin().sge(large);
+  };
+  if (isAny(lhs) || isAny(rhs))
+    return isLarge(lhs) || isLarge(rhs);
+  return !staysInWidth(op, lhs, rhs, 64);
 }
 
 std::optional<FloorDivision> MaskValues::getFloorDivision(Value value) const {
@@ -295,8 +323,10 @@ void MaskValues::addOperation(Operation *op) {
         known.key |= dependsOnKey(yielded);
       }
     }
-    if (result.getType().isIntOrIndex())
+    if (result.getType().isIntOrIndex()) {
       known.range = inferRange(op, result);
+      known.wraps = isOfWrapped(op, result);
+    }
     facts[result] = known;
     if (known.key)
       facts[result].trend = Trend::Unknown;
@@ -315,6 +345,23 @@ std::optional<ConstantIntRanges> MaskValues::inferRange(Operation *op,
   if (isa<tensor::DimOp>(op))
     return makeRange(result.getType(), 0, kMaxLength);
   return attn::inferRange(result, [&](Value value) { return getRange(value); });
+}
+
+bool MaskValues::isOfWrapped(Operation *op, OpResult result) const {
+  if (ConstantIntRanges::getStorageBitwidth(result.getType()) != 64)
+    return false;
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ShLIOp>(op))
+    return !isExact(op);
+  auto isWrapped = [&](Value value) {
+    const Facts *known = lookup(value);
+    return known && known->wraps;
+  };
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    unsigned number = result.getResultNumber();
+    return isWrapped(branch.thenYield().getOperand(number)) ||
+           isWrapped(branch.elseYield().getOperand(number));
+  }
+  return llvm::any_of(op->getOperands(), isWrapped);
 }
 
 /// The trend of the one result of an operation that depends on the query and

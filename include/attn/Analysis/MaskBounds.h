@@ -123,6 +123,8 @@ private:
   /// Whether tiles can evaluate the form without overflow.
   bool isSmall(const LinearForm &form) const;
 
+  /// Whether `form >= 0` holds or not whatever its terms are, if that is known.
+  std::optional<bool> decide(const LinearForm &form) const;
   /// Whether `form >= 0` can be solved for a term without overflow. Of several
   /// integers beyond `kLargeInteger` the sum is taken not to overflow.
   bool canTell(const LinearForm &form) const;

@@ -81,6 +81,8 @@ public:
   }
   /// Whether the integer that `op` computes is the mathematical one: a sum,
   /// difference, product or shift does not wrap, a conversion keeps the value.
+  /// Of 64 bits, captures are taken not to wrap, unless they meet a number that
+  /// is too large for any.
   bool isExact(Operation *op) const;
   /// Reads the result of a division or right shift by a positive constant.
   std::optional<FloorDivision> getFloorDivision(Value value) const;
@@ -90,6 +92,8 @@ public:
 private:
   struct Facts {
     bool query = false, key = false, guarded = false;
+    /// Whether it is of arithmetic in 64 bits that may wrap.
+    bool wraps = false;
     Trend trend = Trend::Constant;
     std::optional<ConstantIntRanges> range;
   };
@@ -100,6 +104,10 @@ private:
   std::optional<ConstantIntRanges> inferRange(Operation *op, OpResult result);
   Trend inferTrend(Operation *op) const;
   const Facts *lookup(Value value) const;
+  /// Whether a sum, difference, product or shift of 64 bits may wrap, or is of
+  /// integers that did.
+  bool mayWrap(Operation *op) const;
+  bool isOfWrapped(Operation *op, OpResult result) const;
 
   Region &region;
   BlockArgument queryIndex, keyIndex;

@@ -226,7 +226,7 @@ TEST(MaskBounds, Obstacles) {
                  &reason),
             "unknown");
   EXPECT_EQ(reason, "it compares integers of more than 64 bits");
-  EXPECT_EQ(read("%k = arith.constant 1000000000000 : index\n"
+  EXPECT_EQ(read("%k = arith.constant 1000000000 : index\n"
                  "%x = arith.muli %j, %k : index\n"
                  "%p = arith.cmpi sle, %x, %i : index\n",
                  &reason),
@@ -249,6 +249,29 @@ TEST(MaskBounds, Obstacles) {
                  &reason),
             "(and [-1i +1r -1 >= 0] unknown)");
   EXPECT_EQ(reason, "it may only be evaluated in its branch");
+}
+
+TEST(MaskBounds, NumbersAtTheEndsOf64Bits) {
+  std::string before = "%d = arith.subi %i, %j : index\n"
+                       "%z = arith.constant 0 : index\n"
+                       "%max = arith.constant 9223372036854775807 : index\n"
+                       "%min = arith.constant -9223372036854775808 : index\n"
+                       "%half = arith.constant 4611686018427387904 : index\n";
+  // Distances are within them,
+  EXPECT_EQ(compare("%d", "sle", "%max", before), "true");
+  EXPECT_EQ(compare("%d", "sgt", "%max", before), "false");
+  EXPECT_EQ(compare("%d", "slt", "%half", before), "true");
+  EXPECT_EQ(compare("%half", "sle", "%j", before), "false");
+  // and their sums wrap.
+  for (const char *sum : {"%x = arith.addi %d, %max : index\n",
+                          "%x = arith.subi %d, %min : index\n",
+                          "%y = arith.addi %d, %half : index\n"
+                          "%x = arith.addi %half, %y : index\n",
+                          "%n = arith.constant 1 : index\n"
+                          "%y = arith.addi %d, %max : index\n"
+                          "%x = arith.addi %y, %n : index\n",
+                          "%x = arith.muli %j, %half : index\n"})
+    EXPECT_EQ(compare("%x", "sle", "%z", before + sum), "unknown") << sum;
 }
 
 TEST(MaskBounds, ExpressionsThatMultiplyEndInTime) {

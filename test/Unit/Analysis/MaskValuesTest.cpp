@@ -103,6 +103,32 @@ TEST(MaskValues, NarrowIntegersCountWhereTheyCannotWrap) {
                        "%x = arith.extui %n : i32 to i64\n"));
 }
 
+TEST(MaskValues, WideIntegersCountUnlessNumbersAreTooLarge) {
+  auto isExact = [](const std::string &body) {
+    Facts facts(body);
+    return facts.values->isExact(facts.x.getDefiningOp());
+  };
+  std::string max = "%k = arith.constant 9223372036854775807 : index\n";
+  EXPECT_FALSE(isExact(max + "%x = arith.addi %i, %k : index\n"));
+  EXPECT_TRUE(isExact(max + "%x = arith.subi %k, %i : index\n"));
+  EXPECT_FALSE(isExact(max + "%y = arith.subi %k, %i : index\n"
+                             "%x = arith.addi %y, %j : index\n"));
+  // What is computed from a sum that wraps, too.
+  EXPECT_FALSE(isExact(max + "%y = arith.addi %i, %k : index\n"
+                             "%x = arith.addi %y, %i : index\n"));
+  EXPECT_FALSE(isExact(max + "%y = arith.addi %i, %k : index\n"
+                             "%z = arith.maxsi %y, %i : index\n"
+                             "%x = arith.subi %z, %i : index\n"));
+  EXPECT_FALSE(isExact("%k = arith.constant 4611686018427387904 : index\n"
+                       "%y = arith.addi %i, %k : index\n"
+                       "%x = arith.addi %y, %k : index\n"));
+  EXPECT_FALSE(isExact("%k = arith.constant 40 : index\n"
+                       "%x = arith.shli %i, %k : index\n"));
+  // A capture is taken to leave room for positions, not for such numbers.
+  EXPECT_TRUE(isExact("%x = arith.addi %i, %c0 : index\n"));
+  EXPECT_FALSE(isExact(max + "%x = arith.addi %c0, %k : index\n"));
+}
+
 TEST(MaskValues, FloorDivisions) {
   auto divide = [](const std::string &body) {
     Facts facts(body);
