@@ -12,6 +12,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <map>
 
 using namespace attn;
 using mlir::failed;
@@ -105,7 +106,8 @@ private:
   std::optional<int64_t> translateValue(mlir::Operation &op);
 
   llvm::DenseMap<Value, int64_t> numbers;
-  llvm::DenseMap<int64_t, int64_t> constants;
+  /// By their numbers, any of 64 bits, which keys of a DenseMap are not.
+  std::map<int64_t, int64_t> constants;
 };
 } // namespace
 

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include <map>
 
 namespace mlir::attn {
 
@@ -64,7 +65,8 @@ private:
   Location culprit;
   IRMapping mapping;
   DenseMap<std::pair<Value, int64_t>, Value> known;
-  DenseMap<int64_t, Value> constants;
+  /// By their numbers, any of 64 bits, which keys of a DenseMap are not.
+  std::map<int64_t, Value> constants;
   SmallVector<std::pair<Value, Operation *>> divisors;
   SmallVector<Equality> equalities;
 };
