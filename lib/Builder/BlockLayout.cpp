@@ -4,6 +4,7 @@
 #include "attn/Support/Random.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -11,6 +12,41 @@ using namespace attn;
 using namespace attn::layouts;
 using llvm::Error;
 using llvm::Expected;
+
+/// The number of blocks, or an error.
+static Expected<int64_t> countBlocks(int64_t heads, int64_t rows,
+                                     int64_t columns) {
+  int64_t sizes[] = {heads, rows, columns};
+  for (auto [name, size] :
+       llvm::zip_equal(std::array{"heads", "rows", "columns"}, sizes))
+    if (size < 0)
+      return llvm::createStringError("expects " + llvm::Twine(name) +
+                                     " to be at least 0, but got " +
+                                     llvm::Twine(size));
+  // No two of these numbers have a product beyond 64 bits.
+  bool isTooLarge = false;
+  int64_t blocks = 1;
+  for (int64_t size : sizes) {
+    isTooLarge |= size > kMaxLayoutBlocks;
+    if (!isTooLarge)
+      blocks *= size;
+    isTooLarge |= blocks > kMaxLayoutBlocks;
+  }
+  if (isTooLarge)
+    return llvm::createStringError(
+        "expects at most " + llvm::Twine(kMaxLayoutBlocks) +
+        " blocks, but got " + llvm::Twine(heads) + " heads of " +
+        llvm::Twine(rows) + " by " + llvm::Twine(columns));
+  return blocks;
+}
+
+Expected<BlockLayout> BlockLayout::create(int64_t heads, int64_t rows,
+                                          int64_t columns) {
+  Expected<int64_t> blocks = countBlocks(heads, rows, columns);
+  if (!blocks)
+    return blocks.takeError();
+  return BlockLayout(heads, rows, columns);
+}
 
 double BlockLayout::getDensity() const {
   if (bits.empty())
@@ -85,7 +121,8 @@ static Error checkSize(const LayoutSize &size) {
     return llvm::createStringError(
         "expects a length that is a multiple of the block of " +
         llvm::Twine(size.block) + ", but got " + llvm::Twine(size.length));
-  return Error::success();
+  int64_t blocks = size.length / size.block;
+  return countBlocks(size.heads, blocks, blocks).takeError();
 }
 
 /// Checks a number of blocks of a row.
@@ -183,10 +220,11 @@ public:
   void addGlobals(int64_t head, llvm::ArrayRef<int64_t> blocks,
                   llvm::ArrayRef<int64_t> ends, bool horizontal) {
     for (size_t n = 0; n != blocks.size(); ++n) {
-      int64_t end = ends.empty() ? blocks[n] + 1 : ends[n];
-      addColumns(head, blocks[n], end);
+      int64_t begin = std::min(blocks[n], numBlocks);
+      int64_t end = ends.empty() ? begin + 1 : ends[n];
+      addColumns(head, begin, end);
       if (horizontal)
-        addRows(head, blocks[n], end);
+        addRows(head, begin, end);
     }
   }
 
@@ -270,7 +308,9 @@ Expected<BlockLayout> Variable::make() const {
     painter.addRandom(head, randomBlocks, seed);
     int64_t begin = 0;
     for (size_t window = 0; begin < painter.getNumBlocks(); ++window) {
-      int64_t size = localBlocks[std::min(window, localBlocks.size() - 1)];
+      int64_t size =
+          std::min(localBlocks[std::min(window, localBlocks.size() - 1)],
+                   painter.getNumBlocks());
       painter.addRectangle(head, begin, begin + size, begin, begin + size);
       begin += size;
     }
@@ -333,11 +373,16 @@ Expected<BlockLayout> layouts::topK(llvm::ArrayRef<float> scores, int64_t heads,
                                     int64_t count, bool causal) {
   if (Error error = checkAtLeast("blocks of a row", count, 0))
     return std::move(error);
-  if (int64_t(scores.size()) != heads * rows * columns)
-    return llvm::createStringError(
-        "expects " + llvm::Twine(heads * rows * columns) +
-        " scores of blocks, but got " + llvm::Twine(scores.size()));
+  Expected<int64_t> blocks = countBlocks(heads, rows, columns);
+  if (!blocks)
+    return blocks.takeError();
+  if (int64_t(scores.size()) != *blocks)
+    return llvm::createStringError("expects " + llvm::Twine(*blocks) +
+                                   " scores of blocks, but got " +
+                                   llvm::Twine(scores.size()));
   BlockLayout layout(heads, rows, columns);
+  if (*blocks == 0)
+    return layout;
   for (int64_t head = 0; head != heads; ++head)
     for (int64_t row = 0; row != rows; ++row) {
       llvm::ArrayRef<float> own =

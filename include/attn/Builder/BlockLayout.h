@@ -21,6 +21,7 @@
 //
 //   expects heads, length and block to be at least 1
 //   expects a length that is a multiple of the block
+//   expects at most 2147483648 blocks
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,13 +33,19 @@
 
 namespace attn {
 
+/// The most blocks of a layout, which takes a byte for each.
+inline constexpr int64_t kMaxLayoutBlocks = int64_t(1) << 31;
+
 /// Blocks of heads, rows (of queries) and columns (of keys).
 class BlockLayout {
 public:
-  /// A layout in which no block takes part.
+  /// A layout in which no block takes part. The sizes and their product are
+  /// from 0 to kMaxLayoutBlocks, which `create` checks.
   BlockLayout(int64_t heads, int64_t rows, int64_t columns)
       : heads(heads), rows(rows), columns(columns),
         bits(heads * rows * columns) {}
+  static llvm::Expected<BlockLayout> create(int64_t heads, int64_t rows,
+                                            int64_t columns);
 
   int64_t getHeads() const { return heads; }
   int64_t getRows() const { return rows; }

@@ -284,6 +284,32 @@ TEST(BlockLayout, Lists) {
             "expects lists of i32 or i64, but got i16");
 }
 
+TEST(BlockLayout, Sizes) {
+  constexpr int64_t large = int64_t(1) << 32;
+  Fixed fixed = withBlocks<Fixed>(large);
+  EXPECT_EQ(errorOf(fixed),
+            "expects at most 2147483648 blocks, but got 1 heads "
+            "of 4294967296 by 4294967296");
+  LocalSlidingWindow window = withBlocks<LocalSlidingWindow>(1 << 20, 64);
+  EXPECT_EQ(errorOf(window), "expects at most 2147483648 blocks, but got 64 "
+                             "heads of 1048576 by 1048576");
+  EXPECT_EQ(errorOf(withBlocks<BSLongformer>(1, INT64_MAX)),
+            "expects at most 2147483648 blocks, but got 9223372036854775807 "
+            "heads of 1 by 1");
+  EXPECT_EQ(messageOf(BlockLayout::create(1, -1, 2)),
+            "expects rows to be at least 0, but got -1");
+  EXPECT_EQ(llvm::cantFail(BlockLayout::create(2, 3, 4)).getBytes().size(),
+            24u);
+  // Sizes of parts beyond the layout are cut.
+  Variable variable = withBlocks<Variable>(3);
+  variable.localBlocks = {1, INT64_MAX};
+  variable.globalBlocks = {INT64_MAX};
+  EXPECT_EQ(drawOf(variable), "#../.##/.##");
+  fixed = withBlocks<Fixed>(2);
+  fixed.localBlocks = INT64_MAX;
+  EXPECT_EQ(drawOf(fixed), "##/##");
+}
+
 TEST(BlockLayout, TopK) {
   const float nan = NAN, inf = INFINITY;
   std::vector<float> scores = {1, 3, 2, 3, 4, 4, nan, -inf, -1, -2, inf, nan};
@@ -297,6 +323,12 @@ TEST(BlockLayout, TopK) {
   EXPECT_EQ(drawn(2, true), "#.../##../#.#.");
   EXPECT_EQ(messageOf(topK(scores, 1, 3, 4, -1)),
             "expects blocks of a row to be at least 0, but got -1");
+  EXPECT_EQ(messageOf(topK({}, -1, 2, 2, 1)),
+            "expects heads to be at least 0, but got -1");
+  EXPECT_EQ(messageOf(topK({}, int64_t(1) << 62, 4, 1, 1)),
+            "expects at most 2147483648 blocks, but got 4611686018427387904 "
+            "heads of 4 by 1");
+  EXPECT_EQ(llvm::cantFail(topK({}, 0, 1 << 30, 4, 1)).getBytes().size(), 0u);
   EXPECT_EQ(messageOf(topK(scores, 2, 3, 4, 1)),
             "expects 24 scores of blocks, but got 12");
 }
