@@ -61,6 +61,11 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
                                  const CompileOptions &options,
                                  DiagnosticCollector &diagnostics) {
   bool isCuda = options.device == DeviceKind::Cuda;
+  // An enumerator that is none is a number of a caller.
+  if (!isCuda && options.device != DeviceKind::CPU)
+    return makeOptionError("error: expects a device that is CPU or Cuda, but "
+                           "got " +
+                           llvm::Twine(static_cast<int32_t>(options.device)));
   if (isCuda && options.boundsCheck)
     return makeCompileError("error: expects no check of bounds on a GPU; leave "
                             "it out, or compile for the CPU");

@@ -151,6 +151,9 @@ std::optional<KernelKey> attn::getKernelKey(llvm::StringRef program,
     add("table of schedules", table);
     add("first schedule", llvm::Twine(options.firstSchedule));
   } else {
+    // Of a device that is none there is only an error.
+    if (options.device != DeviceKind::CPU)
+      return std::nullopt;
     llvm::Expected<CPUTarget> target = getCPUTarget(options.target);
     if (!target) {
       llvm::consumeError(target.takeError());
