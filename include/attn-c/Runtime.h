@@ -136,7 +136,8 @@ typedef struct attnTensor {
   /** `rank` extents; may be NULL for a scalar. */
   const int64_t *shape;
   /** `rank` distances between neighbours, in elements. NULL for a tensor that
-   *  is dense and row-major. */
+   *  is dense and row-major. The innermost one is 1, unless its extent is 0 or
+   *  1. */
   const int64_t *strides;
 } attnTensor;
 

@@ -58,8 +58,9 @@ public:
   }
 
   /// Writes the results. A result may overlap neither an input nor another
-  /// result. The first run on a GPU loads the code, which takes milliseconds,
-  /// or seconds if the kernel was compiled without ptxas.
+  /// result. Innermost strides are 1; see TensorView. The first run on a GPU
+  /// loads the code, which takes milliseconds, or seconds if the kernel was
+  /// compiled without ptxas.
   llvm::Error run(llvm::ArrayRef<TensorView> inputs,
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options = {}) const {

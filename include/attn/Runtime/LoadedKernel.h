@@ -1,7 +1,8 @@
 //===- LoadedKernel.h - Kernel packages, ready to run -----------*- C++ -*-===//
 //
 // Tensors are views on the caller's memory; a scalar is a view of rank 0. No
-// call keeps a view, and only the results are written.
+// call keeps a view, and only the results are written. Strides are free but for
+// the innermost one, which is 1 unless its extent is 0 or 1.
 //
 // The tensors of a kernel for a GPU are in the memory of the current CUDA
 // device, except for scalars, which are in host memory (isOnHost). run launches
@@ -201,7 +202,7 @@ protected:
 
   /// Whether `prepared` was made by this kernel for such inputs.
   virtual bool owns(const Prepared &prepared,
-                    llvm::ArrayRef<TensorView> inputs) const {
+                    llvm::ArrayRef<TensorView> /*inputs*/) const {
     return &getKernelOf(prepared) == this;
   }
   static const LoadedKernel &getKernelOf(const Prepared &prepared) {

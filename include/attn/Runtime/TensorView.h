@@ -27,7 +27,9 @@ struct TensorView {
   int64_t rank;
   /// `rank` sizes.
   const int64_t *shape;
-  /// `rank` distances between neighbours, in elements (not bytes).
+  /// `rank` distances between neighbours, in elements (not bytes). Kernels take
+  /// any, also 0 and negative ones for inputs, but for the innermost, which is
+  /// 1 unless its extent is 0 or 1.
   const int64_t *strides;
 };
 
