@@ -5,9 +5,12 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/JIT/Diagnostics.h"
 #include "attn/Pipelines/RegisterDialects.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
+#include <atomic>
 
 // The namespace attn is ours here, not that of the dialect.
 namespace dialect = mlir::attn;
@@ -15,19 +18,21 @@ using mlir::Value;
 
 namespace attn {
 
-AttentionSpec::AttentionSpec()
-    : currentScope(std::make_shared<ExprScope *>(nullptr)) {}
+Capture AttentionSpec::add(TensorInfo info, bool isScalar) {
+  static std::atomic<uint64_t> next = 0;
+  unsigned rank = info.shape.size();
+  captures.push_back({std::move(info), isScalar, next++});
+  return Capture(captures.back().id, captures.size() - 1, rank);
+}
 
 Capture AttentionSpec::capture(llvm::StringRef name, DType dtype,
                                llvm::ArrayRef<int64_t> shape) {
-  captures.push_back({{name.str(), dtype, Shape(shape.begin(), shape.end())},
-                      /*isScalar=*/false});
-  return Capture(currentScope, captures.size() - 1, shape.size());
+  return add({name.str(), dtype, Shape(shape.begin(), shape.end())},
+             /*isScalar=*/false);
 }
 
 Capture AttentionSpec::scalar(llvm::StringRef name, DType dtype) {
-  captures.push_back({{name.str(), dtype, {}}, /*isScalar=*/true});
-  return Capture(currentScope, captures.size() - 1, 0);
+  return add({name.str(), dtype, {}}, /*isScalar=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,11 +80,14 @@ static mlir::RankedTensorType getTensor(llvm::ArrayRef<int64_t> shape,
 // Builder
 //===----------------------------------------------------------------------===//
 
+/// The captures behind those of the specification: the lengths; see buildOp.
+static constexpr unsigned kNumLengths = 2;
+
 /// Makes the module of one specification.
 class AttentionSpec::Builder {
 public:
   Builder(const AttentionSpec &spec, mlir::MLIRContext *context)
-      : spec(spec), builder(context),
+      : spec(spec), captures(spec.captures), builder(context),
         loc(mlir::NameLoc::get(builder.getStringAttr(spec.name))) {}
 
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> build();
@@ -97,6 +105,8 @@ private:
                           const Function &function, MakeArgs makeArgs);
 
   const AttentionSpec &spec;
+  /// Those of the specification before any of its functions adds one.
+  const std::vector<CaptureInfo> captures;
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::FloatType accType;
@@ -126,6 +136,14 @@ llvm::Error AttentionSpec::Builder::readSparsity(
     return llvm::Error::success();
   const Sparsity &blocks = *spec.blocks;
   bool isBits = blocks.format == Sparsity::Format::Bits;
+  if (!isBits && blocks.format != Sparsity::Format::Lists)
+    return makeCompileError("expects the sparsity of '" + spec.name +
+                            "' to be bits or lists, but "
+                            "got format " +
+                            llvm::Twine(static_cast<int64_t>(blocks.format)));
+  if (!isBits && !isDTypeCode(static_cast<int32_t>(blocks.dtype)))
+    return makeCompileError("expects the lists of '" + spec.name +
+                            "' to have an element type");
   DiagnosticCollector diagnostics(builder.getContext());
   sparsity = dialect::SparsityAttr::getChecked(
       [&] { return mlir::emitError(loc); }, builder.getContext(),
@@ -162,20 +180,25 @@ llvm::Error AttentionSpec::Builder::buildRegion(
   mlir::Block *block =
       builder.createBlock(&region, region.end(), types,
                           llvm::SmallVector<mlir::Location>(types.size(), loc));
-  mlir::ValueRange captures = block->getArguments().drop_front(numLeading);
-  auto scope = std::make_shared<ExprScope>(builder, loc, accType, captures);
-  // The last two captures are the lengths; see buildOp.
-  Expr numQueries = scope->wrap(captures[captures.size() - 2]);
-  Expr numKeys = scope->wrap(captures[captures.size() - 1]);
+  mlir::ValueRange values = block->getArguments().drop_front(numLeading);
+  llvm::SmallVector<ExprScope::CaptureValue> known;
+  for (auto [capture, value] :
+       llvm::zip_equal(captures, values.drop_back(kNumLengths)))
+    known.push_back({capture.id, capture.info.name, value});
+  auto scope = std::make_shared<ExprScope>(builder, loc, accType, known);
+  Expr numQueries = scope->wrap(values.drop_back().back());
+  Expr numKeys = scope->wrap(values.back());
   llvm::SmallVector<Expr> leading;
   for (Value argument : block->getArguments().take_front(numLeading))
     leading.push_back(scope->wrap(argument));
 
-  *spec.currentScope = scope.get();
-  Expr result = function(makeArgs(leading, numQueries, numKeys));
-  *spec.currentScope = nullptr;
-  Value value = scope->unwrapResult(result, resultType);
-  scope->close();
+  Value value;
+  {
+    // Leaves the scope even where the function throws.
+    ExprScope::Entry entry(*scope);
+    Expr result = function(makeArgs(leading, numQueries, numKeys));
+    value = scope->unwrapResult(result, resultType);
+  }
   if (!value)
     return makeCompileError("the " + what + " of '" + spec.name + "' " +
                             scope->getError());
@@ -203,9 +226,9 @@ AttentionSpec::Builder::buildOp(mlir::ValueRange arguments) {
         builder, loc, oLayout.arrangeRows(batch, heads, length), accType));
 
   mlir::ValueRange rest = arguments.drop_front(3);
-  llvm::SmallVector<Value> captures(rest.take_front(spec.captures.size()));
+  llvm::SmallVector<Value> captured(rest.take_front(captures.size()));
   for (mlir::OpFoldResult extent : {length, sizeOf(k, layouts[1].s)})
-    captures.push_back(
+    captured.push_back(
         mlir::getValueOrCreateConstantIndexOp(builder, loc, extent));
   mlir::FloatAttr scale;
   if (spec.scale)
@@ -219,9 +242,9 @@ AttentionSpec::Builder::buildOp(mlir::ValueRange arguments) {
       list.push_back(layout.getMap(builder.getContext()));
     maps = builder.getAffineMapArrayAttr(list);
   }
-  auto op = dialect::AttentionOp::create(builder, loc, q, k, v, captures, outs,
+  auto op = dialect::AttentionOp::create(builder, loc, q, k, v, captured, outs,
                                          scale, maps, sparsity,
-                                         rest.drop_front(spec.captures.size()));
+                                         rest.drop_front(captures.size()));
   auto makeMaskArgs = [](llvm::ArrayRef<Expr> leading, const Expr &numQueries,
                          const Expr &numKeys) {
     return MaskArgs{leading[0], leading[1], leading[2],
@@ -253,7 +276,7 @@ llvm::Error AttentionSpec::Builder::buildFunction(mlir::ModuleOp module) {
   auto isCode = [](DType dtype) {
     return isDTypeCode(static_cast<int32_t>(dtype));
   };
-  for (const CaptureInfo &capture : spec.captures)
+  for (const CaptureInfo &capture : captures)
     if (!isCode(capture.info.dtype))
       return makeCompileError("expects capture '" + capture.info.name +
                               "' to have an element type");
@@ -281,7 +304,7 @@ llvm::Error AttentionSpec::Builder::buildFunction(mlir::ModuleOp module) {
       arrange(1, spec.keyBatch, spec.keyHeads, spec.numKeys, spec.queryKeyDim),
       arrange(2, spec.keyBatch, spec.keyHeads, spec.numKeys, spec.valueDim)};
   llvm::SmallVector<std::string> names = {"q", "k", "v"};
-  for (const CaptureInfo &capture : spec.captures) {
+  for (const CaptureInfo &capture : captures) {
     mlir::Type type = getType(builder, capture.info.dtype);
     types.push_back(capture.isScalar ? type
                                      : getTensor(capture.info.shape, type));
@@ -332,6 +355,8 @@ AttentionSpec::Builder::build() {
 
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 AttentionSpec::build(mlir::MLIRContext *context) const {
+  if (!context)
+    return makeCompileError("expects a context, but got a null pointer");
   mlir::DialectRegistry registry;
   dialect::registerCompilerDialects(registry);
   context->appendDialectRegistry(registry);

@@ -64,10 +64,11 @@ struct Sparsity {
   DType dtype = DType::I32;
 };
 
+/// A copy has the captures that were added before. Different threads may build
+/// and compile one specification, or copies of it, at the same time, if its
+/// functions may be called so.
 class AttentionSpec {
 public:
-  AttentionSpec();
-
   /// The name of the function and of the kernel.
   std::string name = "attention";
   /// The element type of q, k, v, and o: f64, f32, f16 or bf16.
@@ -102,12 +103,13 @@ public:
   Capture scalar(llvm::StringRef name, DType dtype);
 
   /// Sets the score function. It returns a float, which replaces the scaled
-  /// product; without a function, the score is the scaled product.
+  /// product; without a function, or with an empty one, the score is the scaled
+  /// product. What it throws, `build` and `compile` throw.
   void score(std::function<Expr(const ScoreArgs &)> function) {
     scoreFunction = std::move(function);
   }
   /// Sets the mask function. It returns a bool that says whether a pair is
-  /// allowed; without a function, all pairs are.
+  /// allowed; without a function, or with an empty one, all pairs are.
   void mask(std::function<Expr(const MaskArgs &)> function) {
     maskFunction = std::move(function);
   }
@@ -128,12 +130,14 @@ private:
   struct CaptureInfo {
     TensorInfo info;
     bool isScalar;
+    /// That of the Capture.
+    uint64_t id;
   };
+
+  Capture add(TensorInfo info, bool isScalar);
 
   std::vector<CaptureInfo> captures;
   std::optional<Sparsity> blocks;
-  /// Shared with captures: the scope of the function that is built now.
-  std::shared_ptr<ExprScope *> currentScope;
   std::function<Expr(const ScoreArgs &)> scoreFunction;
   std::function<Expr(const MaskArgs &)> maskFunction;
 };

@@ -11,17 +11,18 @@
 //   spec.mask(causal() && [](const MaskArgs &at) { return at.h != at.b; });
 //
 // Combining masks combines their code. Nothing is stored, and the compiler
-// finds which tiles of the combined mask are empty or full.
+// finds which tiles of the combined mask are empty or full. A copy of a mask
+// shares its function, so that long chains are cheap.
 //
 // Positions are counted in tokens from 0: i of queries and j of keys. Query 0
 // is at key 0 in all masks except those with Align::LowerRight.
 //
 // Wrong arguments, such as a block of 0 tokens or a capture of another rank,
-// are an error of the specification, which its compilation returns. Numbers
-// that are only known at run time are not checked. A length beyond the sequence
-// has the effect of the sequence's length, a division by 0 gives 0, and a
-// document outside of its table is a read outside of a capture
-// (CompileOptions::boundsCheck).
+// are an error of the specification, which its compilation returns and which
+// names the mask. Numbers that are only known at run time are not checked. A
+// length beyond the sequence has the effect of the sequence's length, a
+// division by 0 gives 0, and a document outside of its table is a read outside
+// of a capture (CompileOptions::boundsCheck).
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,13 +39,19 @@ class Mask {
 public:
   using Function = std::function<Expr(const MaskArgs &)>;
 
-  /// From any function of MaskArgs that returns a bool.
+  /// From any function of MaskArgs that returns a bool. An empty one is an
+  /// error of the specification.
   template <typename F, typename = std::enable_if_t<
                             std::is_invocable_r_v<Expr, F, const MaskArgs &> &&
                             !std::is_same_v<std::decay_t<F>, Mask>>>
-  Mask(F function) : function(std::move(function)) {}
+  Mask(F function)
+      : function(std::make_shared<const Function>(std::move(function))) {}
 
-  Expr operator()(const MaskArgs &at) const { return function(at); }
+  // Moving copies, so that what was moved from can still be used.
+  Mask(const Mask &) = default;
+  Mask &operator=(const Mask &) = default;
+
+  Expr operator()(const MaskArgs &at) const;
 
   /// Pairs that both masks allow, that at least one of them allows, and that a
   /// mask does not allow. Both masks are evaluated for all pairs, so each must
@@ -54,7 +61,7 @@ public:
   friend Mask operator!(const Mask &a);
 
 private:
-  Function function;
+  std::shared_ptr<const Function> function;
 };
 
 namespace masks {
@@ -74,9 +81,7 @@ public:
   Number(F function) : function(std::move(function)) {}
 
   const std::optional<int64_t> &getLiteral() const { return literal; }
-  Expr get(const MaskArgs &at) const {
-    return literal ? Expr(*literal) : function(at);
-  }
+  Expr get(const MaskArgs &at) const;
 
 private:
   std::optional<int64_t> literal;
