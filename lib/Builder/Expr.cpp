@@ -165,7 +165,8 @@ Expr attn::floorDiv(const Expr &a, const Expr &b) {
 }
 
 Expr attn::floorMod(const Expr &a, const Expr &b) {
-  return a - floorDiv(a, b) * b;
+  // By 0 the quotient is 0, which would leave `a`.
+  return select(b == 0, 0, a - floorDiv(a, b) * b);
 }
 
 Expr attn::max(const Expr &a, const Expr &b) {

@@ -127,7 +127,7 @@ Expr tanh(const Expr &x);
 Expr max(const Expr &a, const Expr &b);
 Expr min(const Expr &a, const Expr &b);
 
-/// On ints, rounding down, with the sign of `b`.
+/// On ints, rounding down, with the sign of `b`; by 0 both are 0.
 Expr floorDiv(const Expr &a, const Expr &b);
 Expr floorMod(const Expr &a, const Expr &b);
 

@@ -67,7 +67,7 @@ TEST(Literals, OfIntegers) {
   EXPECT_TRUE(isTrue(floorDiv(-7, 2) == -4 && floorMod(-7, 2) == 1));
   EXPECT_TRUE(isTrue(floorDiv(7, -2) == -4 && floorMod(7, -2) == -1));
   EXPECT_TRUE(isTrue(Expr(7) / 0 == 0 && Expr(7) % 0 == 0));
-  EXPECT_TRUE(isTrue(floorDiv(7, 0) == 0));
+  EXPECT_TRUE(isTrue(floorDiv(7, 0) == 0 && floorMod(7, 0) == 0));
   EXPECT_TRUE(isTrue(min(3, 4) == 3 && max(3, 4) == 4));
   EXPECT_TRUE(isTrue(toFloat(3) == 3.0 && toInt(3) == 3));
 }

@@ -262,6 +262,19 @@ TEST_F(Masks, SlidingWindow) {
         });
 }
 
+TEST_F(Masks, RemaindersByZero) {
+  Capture zero = add("zero", DType::I64, {}, {0});
+  auto all = [](int64_t, int64_t, int64_t, int64_t) { return true; };
+  check([=](const MaskArgs &at) { return floorMod(at.i - at.j, zero()) == 0; },
+        all);
+  check([=](const MaskArgs &at) { return floorMod(at.i - at.j, 0) == 0; }, all);
+  check([=](const MaskArgs &at) { return (at.i - at.j) % zero() == 0; }, all);
+  check([=](const MaskArgs &at) { return floorMod(at.i - at.j, at.h) == 0; },
+        [](int64_t, int64_t h, int64_t i, int64_t j) {
+          return h == 0 || (i - j) % h == 0;
+        });
+}
+
 TEST_F(Masks, WindowOfEachHead) {
   Capture windows = add("windows", DType::I32, {kHeads}, {0, 6, 50});
   check(slidingWindow([=](const MaskArgs &at) { return windows[{at.h}]; }, 0),
