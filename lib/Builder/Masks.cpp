@@ -95,8 +95,15 @@ static Expr getDiagonal(const MaskArgs &at, Align align) {
 // Transformations
 //===----------------------------------------------------------------------===//
 
+/// An offset that leaves positions room in 64 bits, if it is a literal.
 static Expr getOffset(const Number &number, const MaskArgs &at) {
-  return get(number, at, "an offset", INT64_MIN);
+  constexpr int64_t most = int64_t(1) << 60;
+  const std::optional<int64_t> &literal = number.getLiteral();
+  if (literal && *literal > most)
+    return ExprScope::fail(at.i, "expects an offset to be at most " +
+                                     llvm::Twine(most) + ", but got " +
+                                     llvm::Twine(*literal));
+  return get(number, at, "an offset", -most);
 }
 
 Mask masks::shift(const Mask &mask, const Number &queries, const Number &keys) {
@@ -151,9 +158,10 @@ Mask masks::slidingWindow(const Number &before, const Number &after,
                           Align align) {
   return [=](const MaskArgs &at) {
     ExprScope::MaskName name("slidingWindow");
+    // Bounds of distances, as the end of a long window is beyond 64 bits.
     Expr diagonal = getDiagonal(at, align);
-    return at.j >= diagonal - get(before, at, "the keys before a window", 0) &&
-           at.j <= diagonal + get(after, at, "the keys after a window", 0);
+    return diagonal - at.j <= get(before, at, "the keys before a window", 0) &&
+           at.j - diagonal <= get(after, at, "the keys after a window", 0);
   };
 }
 
@@ -202,10 +210,11 @@ Mask masks::blockStrided(const Number &block, const Number &stride) {
 /// there are.
 static Expr isNear(const Expr &query, const Expr &key, const Expr &size,
                    const Expr &radius, Border border) {
+  // Distances are compared, as the sum of a large radius and a position wraps.
   Expr center = query;
   if (border == Border::Shift)
     center = min(max(query, radius), size - 1 - radius);
-  return key >= center - radius && key <= center + radius;
+  return center - key <= radius && key - center <= radius;
 }
 
 Mask masks::neighborhood2D(const Number &height, const Number &width,

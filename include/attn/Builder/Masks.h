@@ -72,8 +72,13 @@ namespace masks {
 ///   slidingWindow([=](const MaskArgs &at) { return windows[{at.h}]; }, 0)
 class Number {
 public:
+  /// A literal; one beyond the largest int64_t counts as that, as both are
+  /// beyond all lengths.
   template <typename T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
-  Number(T value) : literal(static_cast<int64_t>(value)) {}
+  Number(T value) : literal(static_cast<int64_t>(value)) {
+    if (std::is_unsigned_v<T> && static_cast<uint64_t>(value) > INT64_MAX)
+      literal = INT64_MAX;
+  }
   Number(const Capture &scalar)
       : function([scalar](const MaskArgs &) { return scalar(); }) {}
   template <typename F, typename = std::enable_if_t<
@@ -102,9 +107,9 @@ enum class Align {
 //===----------------------------------------------------------------------===//
 
 /// The mask at other positions: a pair (i, j) is allowed if the mask allows
-/// (i + queries, j + keys). Offsets may be negative. The mask is also evaluated
-/// at positions outside of the sequences, so that captures that it reads by
-/// position need elements there.
+/// (i + queries, j + keys). Offsets may be negative; literals are from -2^60 to
+/// 2^60. The mask is also evaluated at positions outside of the sequences, so
+/// that captures that it reads by position need elements there.
 Mask shift(const Mask &mask, const Number &queries, const Number &keys);
 
 /// Pairs of one document. `ids` holds the document of each token, integers of

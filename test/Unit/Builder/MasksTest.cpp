@@ -262,6 +262,82 @@ TEST_F(Masks, SlidingWindow) {
         });
 }
 
+TEST_F(Masks, NumbersBeyondAllLengths) {
+  constexpr int64_t most = INT64_MAX;
+  auto all = [](int64_t, int64_t, int64_t, int64_t) { return true; };
+  auto causal = [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i; };
+  auto future = [](int64_t, int64_t, int64_t i, int64_t j) { return j >= i; };
+  auto same = [](int64_t, int64_t, int64_t i, int64_t j) { return j == i; };
+  check(slidingWindow(most, most), all);
+  check(slidingWindow(most, 0), causal);
+  check(slidingWindow(UINT64_MAX, 0), causal);
+  check(slidingWindow(0, most), future);
+  check(!slidingWindow(0, most),
+        [](int64_t, int64_t, int64_t i, int64_t j) { return j < i; });
+  check(slidingWindow(0, most) && dilated(3),
+        [](int64_t, int64_t, int64_t i, int64_t j) {
+          return j >= i && (j - i) % 3 == 0;
+        });
+  check(slidingWindow(3, most) || prefix(2),
+        [](int64_t, int64_t, int64_t i, int64_t j) {
+          return j >= i - 3 || j < 2;
+        });
+  check(dilated(most), same);
+  check(dilated(most - 1), same);
+  check(dilated(int64_t(1) << 62), same);
+  check(blockStrided(1, most), same);
+  check(blockStrided(most, 1), all);
+  check(neighborhood2D(6, 7, most, most), all, 42, 42);
+}
+
+TEST_F(Masks, LargeModuli) {
+  for (int64_t modulus : {int64_t(1) << 31, int64_t(1) << 40, INT64_MAX / 2})
+    check([=](const MaskArgs &at) { return (at.i + at.j) % modulus == 3; },
+          [](int64_t, int64_t, int64_t i, int64_t j) { return i + j == 3; });
+}
+
+TEST_F(Masks, NumbersOfCallsBeyondAllLengths) {
+  Capture number = add("number", DType::I64, {}, {});
+  captures.back().tensor.setFromInt(0, INT64_MAX);
+  auto future = [](int64_t, int64_t, int64_t i, int64_t j) { return j >= i; };
+  check(slidingWindow(0, number), future);
+  check(slidingWindow(0, number) && dilated(3),
+        [](int64_t, int64_t, int64_t i, int64_t j) {
+          return j >= i && (j - i) % 3 == 0;
+        });
+  check(slidingWindow(number, 0),
+        [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i; });
+}
+
+TEST_F(Masks, SumsThatWrap) {
+  auto add = [](int64_t a, int64_t b) {
+    return int64_t(uint64_t(a) + uint64_t(b));
+  };
+  constexpr int64_t most = INT64_MAX, least = INT64_MIN;
+  check([=](const MaskArgs &at) { return at.i - at.j + most <= 0; },
+        [=](int64_t, int64_t, int64_t i, int64_t j) {
+          return add(i - j, most) <= 0;
+        });
+  check([=](const MaskArgs &at) { return at.i - at.j - least <= 0; },
+        [=](int64_t, int64_t, int64_t i, int64_t j) {
+          return add(i - j, least) <= 0;
+        });
+  // Of large constants, each of which leaves room.
+  constexpr int64_t half = int64_t(1) << 62;
+  check([=](const MaskArgs &at) { return at.i - at.j + half + half <= 0; },
+        [=](int64_t, int64_t, int64_t i, int64_t j) {
+          return add(i - j, least) <= 0;
+        });
+  check([=](const MaskArgs &at) { return at.i - at.j + most + 1 < at.h; },
+        [=](int64_t, int64_t h, int64_t i, int64_t j) {
+          return add(i - j, least) < h;
+        });
+  check([=](const MaskArgs &at) { return at.i * half > at.j; },
+        [=](int64_t, int64_t, int64_t i, int64_t j) {
+          return int64_t(uint64_t(i) << 62) > j;
+        });
+}
+
 TEST_F(Masks, RemaindersByZero) {
   Capture zero = add("zero", DType::I64, {}, {0});
   auto all = [](int64_t, int64_t, int64_t, int64_t) { return true; };
@@ -440,6 +516,9 @@ TEST_F(Masks, CapturesOfOtherRanks) {
   EXPECT_EQ(getError(blockLayout(cube, 4)),
             "the mask of 'attention' expects blocks of 'cube' to be bool, but "
             "got int in 'blockLayout'");
+  EXPECT_EQ(getError(shift(causal(), 0, INT64_MAX)),
+            "the mask of 'attention' expects an offset to be at most "
+            "1152921504606846976, but got 9223372036854775807 in 'shift'");
   // A lambda inside of a mask is none of the library.
   EXPECT_EQ(
       getError(shift([](const MaskArgs &at) { return at.i && at.j; }, 1, 1)),
