@@ -33,14 +33,12 @@ struct ScheduleFacts {
   int64_t divides = 0, periodic = 0;
   /// Whether the mask reads a capture for each key, but not by blocks.
   int64_t maskReadsKeys = 0;
-  /// Whether the score is a bias in the product, which is affine in the key, or
+  /// Of a score without what it computes for each diagonal:
+  /// whether the score is a bias in the product, which is affine in the key, or
   /// has terms of keys; reads a capture for each key that is none of these; has
   /// functions of math; is anything but a bias and such reads.
   int64_t bias = 0, keyBias = 0, scoreReadsKeys = 0, scoreFunctions = 0,
           scoreArithmetic = 0;
-  /// How many numbers the score computes for each diagonal. What these read,
-  /// and their functions, do not count as those of the score.
-  int64_t numDiagonals = 0;
   /// Whether threads read a capture for each pair.
   int64_t perPair = 0;
   /// Bytes of the largest element of captures that may come in tiles, or 0.
@@ -88,7 +86,6 @@ struct ScheduleFacts {
     visit(Name("score_reads_keys"), facts.scoreReadsKeys);
     visit(Name("score_functions"), facts.scoreFunctions);
     visit(Name("score_arithmetic"), facts.scoreArithmetic);
-    visit(Name("diagonals_of_score"), facts.numDiagonals);
     visit(Name("per_pair"), facts.perPair);
     visit(Name("capture_bytes"), facts.captureBytes);
     visit(Name("packable"), facts.packable);
@@ -116,6 +113,8 @@ struct ProgramFacts : ScheduleFacts {
   SmallVector<Type> captures;
   /// Whether some queries see keys that others do not.
   bool hasLongRows = false;
+  /// How many numbers the score computes for each diagonal.
+  int64_t numDiagonals = 0;
 
   static constexpr int64_t kBlock = 128;
 };
