@@ -74,7 +74,8 @@ public:
   /// The element type of q, k, v, and o: f64, f32, f16 or bf16.
   DType dtype = DType::F32;
 
-  // Extents; kDynamicExtent for those that a call gives at run time.
+  // Extents, below 2^31; kDynamicExtent for those that a call gives at run
+  // time.
   int64_t batch = kDynamicExtent;
   /// `batch`, or 1.
   int64_t keyBatch = kDynamicExtent;

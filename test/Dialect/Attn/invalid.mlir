@@ -84,6 +84,16 @@ func.func @head_dimension_layout(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x8x8xf32
 
 // -----
 
+func.func @extent_too_large(%q: tensor<1x1x2x4xf32>, %k: tensor<1x1x2147483648x4xf32>) {
+  // expected-error@+1 {{expects k to have extents below 2^31, but got 2147483648}}
+  %0 = attn.attention
+      ins(%q, %k, %k : tensor<1x1x2x4xf32>, tensor<1x1x2147483648x4xf32>, tensor<1x1x2147483648x4xf32>)
+      outs(%q : tensor<1x1x2x4xf32>)
+  return
+}
+
+// -----
+
 func.func @head_dimension_dynamic(%q: tensor<1x1x2x?xf32>) {
   // expected-error@+1 {{expects q to have a static head dimension of at least 1, but got ?}}
   %0 = attn.attention

@@ -125,6 +125,13 @@ LogicalResult mlir::attn::verifyInputs(AttentionLikeOpInterface op) {
       return op->emitOpError("expects ")
              << name << " to have a static head dimension of at least 1, but "
              << "got " << dimText(size);
+  // What analyses of positions, and sizes of tiles, reckon with.
+  constexpr int64_t maxExtent = (int64_t(1) << 31) - 1;
+  for (auto [name, type] : tensors)
+    for (int64_t size : type.getShape())
+      if (!ShapedType::isDynamic(size) && size > maxExtent)
+        return op->emitOpError("expects ")
+               << name << " to have extents below 2^31, but got " << size;
   int64_t batchQ = q(qLayout.b), batchK = k(kLayout.b);
   if (batchK != 1 && !areCompatible(batchQ, batchK))
     return op->emitOpError("expects k and v to have the batch of q or 1, but "
