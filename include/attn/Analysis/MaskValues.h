@@ -6,8 +6,9 @@
 //
 // Three assumptions hold here and in what is built on it:
 //  * lengths, batches and heads are below 2^31;
-//  * arithmetic on index and i64 does not overflow. Narrower integers may wrap,
-//    so operations on them count only where their range or `nsw` rules it out;
+//  * arithmetic on index and i64 that captures take part in does not overflow,
+//    unless a constant leaves them no room. Other integers may wrap, so
+//    operations on them count only where their range or `nsw` rules it out;
 //  * of several uniform integers in one comparison, those beyond 2^44 in
 //    magnitude stand for infinity. A single one is taken exactly.
 //

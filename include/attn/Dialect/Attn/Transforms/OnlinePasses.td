@@ -83,8 +83,9 @@ def AttnClassifyBlocksPass : Pass<"attn-classify-blocks"> {
     for `0 <= i0 < i1` and any `skv`, where captures are read as the mask reads them for every key, so
     that it is for tiles that have a row and a key.
 
-    Lengths, batches and heads are taken to be below 2^31, and arithmetic on index and i64
-    in the mask not to overflow; narrower integers may wrap. A single captured integer in a comparison
+    Lengths, batches and heads are taken to be below 2^31, and arithmetic on index and i64 in the mask
+    that a captured integer takes part in not to overflow, unless a number leaves it no room; all other
+    integers may wrap. A single captured integer in a comparison
     may have any value. Where several meet in one comparison, those beyond 2^44 in magnitude stand for infinity.
 
     Precondition: none, though masks are best understood after `attn-canonicalize-score`.
