@@ -388,6 +388,35 @@ MaskBounds::Node MaskBounds::readCongruence(Value lhs, Value rhs,
 // Comparisons
 //===----------------------------------------------------------------------===//
 
+/// Whether all of a condition is said in bounds of positions.
+static bool saysBounds(const MaskNode &node, const MaskValues &values) {
+  switch (node.kind) {
+  case Kind::Unknown:
+    return false;
+  case Kind::Compare:
+  case Kind::Congruent:
+    return llvm::all_of(node.form.terms, [&](auto term) {
+      return term.first == values.getKeyIndex() ||
+             !values.dependsOnKey(term.first);
+    });
+  default:
+    return llvm::all_of(node.operands, [&](const MaskNode *operand) {
+      return saysBounds(*operand, values);
+    });
+  }
+}
+
+/// Whether to choose by the condition that a number of the key is would tell
+/// less than the number: no bound comes of it.
+bool MaskBounds::isNumberOfKey(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_present<arith::ExtUIOp, arith::ExtSIOp, arith::IndexCastUIOp,
+                         arith::IndexCastOp>(op) &&
+         op->getOperand(0).getType().isInteger(1) &&
+         !values.dependsOnQuery(value) &&
+         !saysBounds(*readBool(op->getOperand(0), /*negated=*/false), values);
+}
+
 /// Parts of a term that depends on the key are told apart, and minima and
 /// maxima; what else a row computes stays as it is.
 MaskBounds::Node MaskBounds::makePairCompare(LinearForm form) {
@@ -410,7 +439,7 @@ MaskBounds::Node MaskBounds::makePairCompare(LinearForm form) {
         isa_and_present<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp,
                         arith::MaxUIOp>(value.getDefiningOp());
     if (value != values.getKeyIndex() &&
-        (isExtreme || values.dependsOnKey(value)))
+        (isExtreme || values.dependsOnKey(value)) && !isNumberOfKey(value))
       if (Node node = splitTerm(form, value))
         return node;
     if (values.isGuarded(value))

@@ -635,3 +635,50 @@ func.func @either(%q: tensor<?x4x?x8xf32>, %document: tensor<?xi32>, %o: tensor<
       }
   return %r : tensor<?x4x?x8xf32>
 }
+
+// A number of the key that is made of conditions is told apart by these where
+// they bound the key; otherwise its one comparison is the shortest way to say it.
+
+// CHECK-LABEL: func @number_of_bounds(
+// CHECK:      mask(%{{.*}}, %{{.*}}, %{{.*}}, %[[J:.*]]) {
+// CHECK:        arith.cmpi sge, %[[J]], %c64
+// CHECK:        arith.cmpi slt, %[[J]], %c64
+// CHECK-LABEL: func @number_of_key(
+// CHECK:      mask(
+// CHECK:        %[[A:.*]] = arith.index_castui %{{.*}} : i1 to index
+// CHECK:        %[[B:.*]] = arith.index_castui %{{.*}} : i1 to index
+// CHECK:        arith.cmpi eq, %{{.*}}, %{{.*}} : index
+// CHECK-NOT:    arith.ori
+// CHECK:        attn.yield
+func.func @number_of_bounds(%q: tensor<?x4x?x8xf32>, %o: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j) {
+        %c64 = arith.constant 64 : index
+        %x = arith.cmpi sge, %i, %c64 : index
+        %y = arith.cmpi sge, %j, %c64 : index
+        %m = arith.index_castui %x : i1 to index
+        %n = arith.index_castui %y : i1 to index
+        %p = arith.cmpi eq, %m, %n : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x8xf32>
+}
+
+func.func @number_of_key(%q: tensor<?x4x?x8xf32>, %w: index, %o: tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      captures(%w : index)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %t) {
+        %c64 = arith.constant 64 : index
+        %u = arith.remui %i, %t : index
+        %v = arith.remui %j, %t : index
+        %x = arith.cmpi sge, %u, %c64 : index
+        %y = arith.cmpi sge, %v, %c64 : index
+        %m = arith.index_castui %x : i1 to index
+        %n = arith.index_castui %y : i1 to index
+        %p = arith.cmpi eq, %m, %n : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x8xf32>
+}

@@ -103,6 +103,7 @@ private:
   /// `form >= 0`.
   Node makeCompare(LinearForm form);
   Node makePairCompare(LinearForm form);
+  bool isNumberOfKey(Value value);
   /// Splits `form >= 0` on a term that is not linear; null if it cannot.
   Node splitTerm(LinearForm form, Value value);
   Node splitDivision(LinearForm form, Value value);
