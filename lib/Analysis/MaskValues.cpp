@@ -335,6 +335,23 @@ void MaskValues::addOperation(Operation *op) {
   }
 }
 
+/// What a quotient or a remainder may be whatever the divisor is: no larger in
+/// magnitude than the dividend, and of its sign if it is a remainder.
+static std::optional<ConstantIntRanges>
+getRangeByDividend(Operation *op, const ConstantIntRanges &dividend) {
+  APInt min = dividend.smin(), max = dividend.smax();
+  if (min.isMinSignedValue())
+    return std::nullopt;
+  APInt zero = APInt::getZero(min.getBitWidth());
+  if (isa<arith::RemSIOp>(op))
+    return ConstantIntRanges::fromSigned(llvm::APIntOps::smin(min, zero),
+                                         llvm::APIntOps::smax(max, zero));
+  if (!isa<arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op))
+    return std::nullopt;
+  APInt most = llvm::APIntOps::smax(min.abs(), max.abs());
+  return ConstantIntRanges::fromSigned(-most, most);
+}
+
 std::optional<ConstantIntRanges> MaskValues::inferRange(Operation *op,
                                                         OpResult result) {
   if (auto branch = dyn_cast<scf::IfOp>(op)) {
@@ -344,7 +361,13 @@ std::optional<ConstantIntRanges> MaskValues::inferRange(Operation *op,
   }
   if (isa<tensor::DimOp>(op))
     return makeRange(result.getType(), 0, kMaxLength);
-  return attn::inferRange(result, [&](Value value) { return getRange(value); });
+  std::optional<ConstantIntRanges> inferred =
+      attn::inferRange(result, [&](Value value) { return getRange(value); });
+  if (op->getNumOperands() == 2 && op->getOperand(0).getType().isIntOrIndex())
+    if (std::optional<ConstantIntRanges> known =
+            getRangeByDividend(op, getRange(op->getOperand(0))))
+      return inferred ? inferred->intersection(*known) : *known;
+  return inferred;
 }
 
 bool MaskValues::isOfWrapped(Operation *op, OpResult result) const {

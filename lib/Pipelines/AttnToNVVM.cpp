@@ -58,6 +58,7 @@ void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
   if (!options.accurateTanh)
     pm.addPass(createAttnHopperUseTanhPass());
   pm.addPass(createAttnCanonicalizeScorePass());
+  pm.addPass(createAttnTabulatePositionsPass());
   AttnOnlineSoftmaxPassOptions softmax;
   softmax.rescale = Rescale::Lazy;
   pm.addPass(createAttnOnlineSoftmaxPass(softmax));

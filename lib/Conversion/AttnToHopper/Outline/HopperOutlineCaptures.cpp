@@ -123,7 +123,7 @@ void Outliner::matchVectors() {
                                     getSharedUse(getResultColumns(), types));
   auto match = [&](GatherOp read, MaskTileOp mask) {
     if ((mask && !havePredicates) || readsOfKeys.contains(read) ||
-        !values->getArgument(read.getSource()) || !isCaptureVector(read, loop))
+        !values->getOperand(read.getSource()) || !isCaptureVector(read, loop))
       return;
     auto isSame = [&](const OutlinedVector &other) {
       GatherOp first = other.reads.front();

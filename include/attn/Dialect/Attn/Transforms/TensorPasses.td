@@ -408,6 +408,68 @@ def AttnCheckListsPass : Pass<"attn-check-lists"> {
   ];
 }
 
+def AttnTabulatePositionsPass : Pass<"attn-tabulate-positions"> {
+  let summary = "compute what masks need of a query or a key in front of attentions, once for each";
+  let description = [{
+    What a mask computes of the key alone, or the query alone, and the batch and the head, becomes a capture where it takes more instructions
+    than to read it: a tensor with an element for each key, or query, which a loop in front fills. Values that depend on the same of these
+    share one loop. As captures they are read by position: ranges of their elements say of a tile what it needs.
+
+    This suits workers whose threads would each compute it for all their keys. A remainder or a quotient of a position by a constant or a scalar capture stays,
+    as bounds and words of bits are made of it. So does the mask of an attention that is known to have fewer than 64 queries.
+
+    Precondition: none; an attention with offsets or a sparsity stays as it is. Postcondition: none.
+
+    Before:
+
+    ```mlir
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        captures(%segments : tensor<4xi32>)
+        outs(%o : tensor<2x4x?x8xf32>)
+        mask(%b, %h, %i, %j, %w) {
+          %n = tensor.extract %w[%h] : tensor<4xi32>
+          %size = arith.index_cast %n : i32 to index
+          %x = arith.divui %i, %size : index
+          %y = arith.divui %j, %size : index
+          %p = arith.cmpi eq, %x, %y : index
+          attn.yield %p : i1
+        }
+    ```
+
+    After:
+
+    ```mlir
+    %keys = tensor.dim %k, %c2 : tensor<2x4x?x8xf32>
+    %0 = tensor.empty(%keys) : tensor<4x?xi32>
+    %1 = scf.forall (%h, %j) in (4, %keys) shared_outs(%out = %0) -> (tensor<4x?xi32>) {
+      %n = tensor.extract %segments[%h] : tensor<4xi32>
+      %size = arith.index_cast %n : i32 to index
+      %y = arith.divui %j, %size : index
+      %element = arith.index_cast %y : index to i32
+      ...
+    }
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        captures(%segments, %1 : tensor<4xi32>, tensor<4x?xi32>)
+        outs(%o : tensor<2x4x?x8xf32>)
+        mask(%b, %h, %i, %j, %w, %t) {
+          %n = tensor.extract %w[%h] : tensor<4xi32>
+          %size = arith.index_cast %n : i32 to index
+          %x = arith.divui %i, %size : index
+          %element = tensor.extract %t[%h, %j] : tensor<4x?xi32>
+          %y = arith.index_cast %element : i32 to index
+          %p = arith.cmpi eq, %x, %y : index
+          attn.yield %p : i1
+        }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
   let summary = "bring the score and mask regions of attentions to few forms";
   let description = [{
