@@ -49,6 +49,13 @@
 // RUN: %{blocks} --arg=n=5000000000 --arg=w=-5000000000 | FileCheck %s
 // RUN: %{blocks} --arg=n=96 --arg=w=17 --grad=q,k --tolerance=0.05 | FileCheck %s --check-prefix=GRAD
 
+// RUN: attn-run %s --entry=alternatives --target=cuda --emit=ptx | FileCheck %s --check-prefix=ALTERNATIVES
+// ALTERNATIVES-COUNT-2: bmsk.clamp.b32
+// DEFINE: %{alternatives} = %{run} --entry=alternatives '--arg=x=randint(0,90):400'
+// RUN: %{alternatives} | FileCheck %s
+// RUN: %{alternatives} --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
+// RUN: %{alternatives} --schedule '#hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 232>' | FileCheck %s
+
 // RUN: %{small} --entry=periods | FileCheck %s
 // RUN: %{small} --entry=periods --schedule '#hopper.schedule<tile_m = 64, tile_n = 256, stages = 2, registers = 240>' | FileCheck %s
 // RUN: %{small} --entry=periods --schedule '#hopper.schedule<tile_m = 64, tile_n = 176, stages = 2, registers = 240>' | FileCheck %s
@@ -265,6 +272,40 @@ func.func @periods(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}) -> (!q {a
         %near = arith.andi %p0, %p1 : i1
         %r = arith.andi %near, %p2 : i1
         attn.yield %r : i1
+      }
+  return %o : !q
+}
+
+// The block of the query, or near keys with data that is near: conditions that
+// words save, beside one that is compared for each pair.
+func.func @alternatives(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %x: !v {attn.name = "x"}) -> (!q {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n0 = tensor.dim %q, %c0 : !q
+  %n1 = tensor.dim %q, %c1 : !q
+  %n2 = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%n0, %n1, %n2) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q) captures(%x : !v) outs(%init : !q)
+      mask(%b, %h, %i, %j, %t) {
+        %size = arith.constant 40 : index
+        %c9 = arith.constant 9 : i32
+        %reach = arith.constant 150 : index
+        %iblock = arith.divui %i, %size : index
+        %jblock = arith.divui %j, %size : index
+        %own = arith.cmpi eq, %iblock, %jblock : index
+        %behind = arith.cmpi sle, %j, %i : index
+        %d = arith.subi %i, %j : index
+        %close = arith.cmpi sle, %d, %reach : index
+        %near = arith.andi %behind, %close : i1
+        %y = tensor.extract %t[%i] : !v
+        %z = tensor.extract %t[%j] : !v
+        %e = arith.subi %y, %z : i32
+        %a = math.absi %e : i32
+        %same = arith.cmpi sle, %a, %c9 : i32
+        %both = arith.andi %near, %same : i1
+        %p = arith.ori %own, %both : i1
+        attn.yield %p : i1
       }
   return %o : !q
 }

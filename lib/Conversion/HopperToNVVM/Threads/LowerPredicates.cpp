@@ -5,8 +5,9 @@
 // words with a bit for each element instead, and joins of conditions are joins
 // of words. The assembler moves seven bits to predicates at once (R2P).
 //
-// What depends on data for each pair cannot be a word; it must hold besides, or
-// everything above it in the tree is computed for each element.
+// What depends on data for each pair is compared for each element. It holds
+// besides, or, where it is an alternative to conditions that words save more
+// comparisons of, it becomes bits of a word.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,7 @@ struct Bits {
   enum class Kind {
     Uniform,  // one for all elements of a row
     Columns,  // one for both rows
+    Elements, // one of each element
     Interval, // positions between bounds
     Residue,  // remainders of positions that are a number of the row
     Below,    // remainders of positions that are less than one
@@ -75,8 +77,9 @@ private:
   Predicate parseLimits(const Conditions &conditions);
   Predicate parseJoint(const Conditions &conditions);
   const Bits *parseRemainders(const Conditions &conditions, unsigned number);
-  /// All of a predicate as bits: its own or, where both rows have the same
-  /// conditions, one of each column; null if it has neither.
+  /// All of a predicate as bits: its own, those of conditions that hold
+  /// besides, one of each column where both rows have the same, or one of each
+  /// element.
   const Bits *getBits(const Conditions &conditions);
   Bits *make(Bits::Kind kind, const Conditions &conditions) {
     bits.push_back(std::make_unique<Bits>());
@@ -141,6 +144,36 @@ static Conditions map(const Conditions &conditions,
   for (auto [from, to] : llvm::zip_equal(conditions, result))
     to = llvm::map_to_vector(from, get);
   return result;
+}
+
+/// Whether some bits are of each element.
+static bool hasElements(const Bits &bits) {
+  return bits.kind == Bits::Kind::Elements ||
+         (bits.lhs && (hasElements(*bits.lhs) || hasElements(*bits.rhs)));
+}
+
+/// How many comparisons and joins for each element words are in place of, less
+/// what it takes to make bits of others.
+static int64_t countComparisons(const Bits &bits,
+                                SmallPtrSetImpl<const Bits *> &visited) {
+  if (!visited.insert(&bits).second)
+    return 0;
+  int64_t count = 0;
+  for (auto [row, own] : llvm::enumerate(bits.conditions)) {
+    auto numColumns = static_cast<int64_t>(own.size());
+    constexpr int64_t bitCost = 2;
+    if (bits.kind == Bits::Kind::Elements)
+      count -= bitCost * numColumns;
+    else if (bits.kind == Bits::Kind::Interval)
+      count += numColumns * (bool(bits.lower[row]) + bool(bits.upper[row]));
+    else if (bits.lhs || bits.kind == Bits::Kind::Residue ||
+             bits.kind == Bits::Kind::Below)
+      count += numColumns;
+  }
+  for (const Bits *operand : {bits.lhs, bits.rhs})
+    if (operand)
+      count += countComparisons(*operand, visited);
+  return count;
 }
 
 //===----------------------------------------------------------------------===//
@@ -261,7 +294,16 @@ const Bits *PredicateParser::getBits(const Conditions &conditions) {
     return predicate.bits;
   if (conditions[0] == conditions[1])
     return make(Bits::Kind::Columns, conditions);
-  return nullptr;
+  if (!predicate.bits)
+    return make(Bits::Kind::Elements, conditions);
+  const Bits *all = predicate.bits;
+  for (const Conditions &other : predicate.others) {
+    Bits *both = make(Bits::Kind::And, conditions);
+    both->lhs = all;
+    both->rhs = make(Bits::Kind::Elements, other);
+    all = both;
+  }
+  return all;
 }
 
 static std::optional<Bits::Kind> getJointKind(Operation *op) {
@@ -301,16 +343,19 @@ Predicate PredicateParser::parseJoint(const Conditions &conditions) {
     both->rhs = right.bits;
     return {both, left.others};
   }
-  const Bits *left = getBits(lhs);
-  const Bits *right = left ? getBits(rhs) : nullptr;
+  const Bits *left = getBits(lhs), *right = getBits(rhs);
   // What rows share is joined once for both.
   bool isShared = conditions[0] == conditions[1];
-  if (!right || (isShared && (left->kind == Bits::Kind::Columns ||
-                              right->kind == Bits::Kind::Columns)))
+  if (isShared &&
+      (left->kind == Bits::Kind::Columns || right->kind == Bits::Kind::Columns))
     return {};
   Bits *either = make(*kind, conditions);
   either->lhs = left;
   either->rhs = right;
+  SmallPtrSet<const Bits *, 8> visited;
+  if (hasElements(*either) &&
+      countComparisons(*either, visited) < kNumRows * int64_t(lhs[0].size()))
+    return {};
   return {either, {}};
 }
 
@@ -338,26 +383,6 @@ Predicate PredicateParser::parse(const Conditions &conditions) {
   Predicate predicate = parseNew(conditions);
   known[conditions[0][0]] = {conditions, predicate};
   return predicate;
-}
-
-/// How many comparisons and joins for each element words are in place of.
-static int64_t countComparisons(const Bits &bits,
-                                SmallPtrSetImpl<const Bits *> &visited) {
-  if (!visited.insert(&bits).second)
-    return 0;
-  int64_t count = 0;
-  for (auto [row, own] : llvm::enumerate(bits.conditions)) {
-    auto numColumns = static_cast<int64_t>(own.size());
-    if (bits.kind == Bits::Kind::Interval)
-      count += numColumns * (bool(bits.lower[row]) + bool(bits.upper[row]));
-    else if (bits.lhs || bits.kind == Bits::Kind::Residue ||
-             bits.kind == Bits::Kind::Below)
-      count += numColumns;
-  }
-  for (const Bits *operand : {bits.lhs, bits.rhs})
-    if (operand)
-      count += countComparisons(*operand, visited);
-  return count;
 }
 
 //===----------------------------------------------------------------------===//
@@ -404,6 +429,7 @@ SmallVector<Value> WordBuilder::emit(const Bits &bits, int64_t row) {
       list.push_back(b.select(conditions.front(), b.i32(-1), b.i32(0)));
     return list;
   case Bits::Kind::Columns:
+  case Bits::Kind::Elements:
     for (auto [n, condition] : llvm::enumerate(conditions)) {
       auto bit = static_cast<int32_t>(uint32_t(1) << n % kWordBits);
       Value own = b.select(condition, b.i32(bit), b.i32(0));
