@@ -492,6 +492,9 @@ llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
     info.elements = elements.getInt();
     info.byRow = prologue->hasAttr(hopper::kRowsAttrName);
     info.byBlock = prologue->hasAttr(hopper::kBlocksAttrName);
+    if (auto count = prologue->getAttrOfType<mlir::IntegerAttr>(
+            hopper::kWarpElementsAttrName))
+      info.warpElements = int32_t(count.getInt());
     info.entry = makeKernelName(prologue.getName());
   }
   for (mlir::LLVM::LLVMFuncOp loop : loops) {

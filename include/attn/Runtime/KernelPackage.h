@@ -31,7 +31,7 @@ struct TensorInfo {
 };
 
 /// The version of packages. Only the same version reads them.
-constexpr int64_t kPackageVersion = 5;
+constexpr int64_t kPackageVersion = 6;
 
 /// Where kernels run.
 enum class DeviceKind : int32_t { CPU = 0, Cuda = 1 };

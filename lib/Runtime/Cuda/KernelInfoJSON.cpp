@@ -74,6 +74,7 @@ static void describe(Archive &archive, PrologueKernel &kernel) {
   archive("elements", kernel.elements);
   archive("by_row", kernel.byRow);
   archive("by_block", kernel.byBlock);
+  archive("warp_elements", kernel.warpElements);
   archive("params", kernel.params);
 }
 

@@ -117,8 +117,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   return tables->release();
 }
 
-/// Starts the kernels that fill tables, a warp or a block for each element or
-/// row.
+/// Starts the kernels that fill tables, a warp or a block for each element, for
+/// some, or for each row.
 llvm::Error Executable::Impl::launchPrologues(
     const LoadedVariant &code, const Variant &variant, BindingTarget target,
     KernelSequence &sequence, bool withPreparation, bool withOthers) {
@@ -133,6 +133,10 @@ llvm::Error Executable::Impl::launchPrologues(
       continue;
     if (prologue.byRow)
       warps /= table.shape[table.rank - 1];
+    if (prologue.warpElements > 1) {
+      int64_t last = table.shape[table.rank - 1];
+      warps = warps / last * llvm::divideCeil(last, prologue.warpElements);
+    }
     if (prologue.byBlock)
       warps *= prologue.threads / kWarpThreads;
     if (llvm::Error error =

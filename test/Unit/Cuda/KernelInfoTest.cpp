@@ -220,6 +220,7 @@ static CudaProgram makeProgramWithTables() {
   prologue.threads = 64;
   prologue.elements = 5;
   prologue.byBlock = true;
+  prologue.warpElements = 128;
   prologue.params.resize(2);
   prologue.params[0].operand = 4;
   prologue.params[0].alignment = 16;
@@ -259,6 +260,7 @@ TEST(KernelInfoTest, tablesAsBytes) {
   EXPECT_EQ(variant.prologues[0].elements, 5);
   ASSERT_EQ(variant.prologues[0].params.size(), 2u);
   EXPECT_TRUE(variant.prologues[0].byBlock);
+  EXPECT_EQ(variant.prologues[0].warpElements, 128);
   EXPECT_EQ(variant.prologues[0].params[0].alignment, 16);
   EXPECT_EQ(variant.prologues[0].params[1].alignment, 1);
   EXPECT_FALSE(variant.tables[0].isZero);

@@ -126,6 +126,15 @@ TEST_F(TablesTest, withMoreForEachRow) {
   EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 2,1,1"));
 }
 
+TEST_F(TablesTest, withThreadsForElements) {
+  // Warps of three elements: two for the four tiles of each of 2 batches.
+  CudaProgram program = makeProgram();
+  getVariant(program).prologues[0].warpElements = 3;
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 1,1,1"));
+}
+
 TEST_F(TablesTest, andLoopsBeforeAndBehind) {
   // Zeros first, then a loop of 2 batches and 4 tiles on each side.
   CudaProgram program = makeProgram();

@@ -99,9 +99,9 @@ TEST(PackageTest, errors) {
   EXPECT_EQ(getText(KernelPackage::fromBytes("")),
             "expects a kernel package, but got 0 bytes of something else");
   EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 4; }),
-            "expects a kernel package of version 5, but got version 4");
-  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 6; }),
-            "expects a kernel package of version 5, but got version 6");
+            "expects a kernel package of version 6, but got version 4");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 7; }),
+            "expects a kernel package of version 6, but got version 7");
   EXPECT_EQ(getErrorOf([](json::Object &object) { object.erase("shapes"); }),
             "missing value at metadata.shapes");
   EXPECT_EQ(getErrorOf([](json::Object &object) {

@@ -146,10 +146,12 @@ struct PrologueKernel {
   int32_t threads = 0;
   /// The table, by its operand, that has as many elements as warps are needed,
   /// or as many rows: elements with the same indices but the last. Or blocks
-  /// are needed, in place of warps.
+  /// are needed, in place of warps. Or a warp fills several elements that
+  /// follow each other in the last dimension.
   int32_t elements = 0;
   bool byRow = false;
   bool byBlock = false;
+  int32_t warpElements = 1;
   /// All but maps and counters.
   std::vector<Param> params;
 };

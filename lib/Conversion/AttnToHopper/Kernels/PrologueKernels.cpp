@@ -2,6 +2,7 @@
 
 #include "PrologueKernels.h"
 #include "CombineKernel.h"
+#include "ElementLoops.h"
 #include "WarpLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/IR/Preparation.h"
@@ -219,9 +220,74 @@ static LogicalResult emitWords(OpBuilder &builder, KernelValues &values,
   return success();
 }
 
+/// Whether a thread fills an element: no loop is there that the threads of a
+/// warp would share out.
+static bool isOfThreads(scf::ForallOp loop, ArrayRef<TableElement> elements) {
+  WalkResult walk = loop.getBody()->walk(
+      [](LoopLikeOpInterface) { return WalkResult::interrupt(); });
+  return !walk.wasInterrupted() && isElementLoop(loop) &&
+         llvm::all_of(elements, [&](const TableElement &element) {
+           return element.scalar &&
+                  element.indices.back() == loop.getRank() - 1;
+         });
+}
+
+/// The table of an element, as a kernel has it.
+static Value getTable(const TableElement &element, TileProgram &program,
+                      KernelArguments &arguments) {
+  auto *number = llvm::find(program.tables, element.table);
+  return arguments.getMemRef(program.function.getNumArguments() +
+                                 (number - program.tables.begin()),
+                             cast<RankedTensorType>(element.table.getType()));
+}
+
+/// Emits what a thread does, which has some elements.
+static LogicalResult emitThreadElements(OpBuilder &builder,
+                                        TileProgram &program,
+                                        scf::ForallOp loop,
+                                        ArrayRef<TableElement> elements,
+                                        KernelArguments &arguments) {
+  Location loc = loop.getLoc();
+  KernelValues values(builder, program.function, loop, arguments,
+                      program.tables);
+  OpBuilder::InsertionGuard guard(builder);
+  FailureOr<SmallVector<ThreadIteration>> iterations =
+      emitThreadIterations(builder, loop, values);
+  if (failed(iterations))
+    return failure();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  KernelValues::State outside = values.save();
+  for (ThreadIteration &iteration : *iterations) {
+    values.restore(outside);
+    mapIndices(loop, iteration.indices, values);
+    SmallVector<Value> scalars;
+    for (const TableElement &element : elements) {
+      FailureOr<Value> value = values.getScalar(element.scalar);
+      if (failed(value))
+        return failure();
+      scalars.push_back(*value);
+    }
+    OpBuilder::InsertionGuard ofStores(builder);
+    if (iteration.isThere)
+      builder.setInsertionPointToStart(
+          scf::IfOp::create(builder, loc, iteration.isThere,
+                            /*withElseRegion=*/false)
+              .thenBlock());
+    for (auto [element, value] : llvm::zip_equal(elements, scalars)) {
+      SmallVector<Value> at;
+      for (std::optional<unsigned> index : element.indices)
+        at.push_back(index ? iteration.indices[*index] : zero);
+      memref::StoreOp::create(builder, loc, value,
+                              getTable(element, program, arguments), at);
+    }
+  }
+  return success();
+}
+
 static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
-                                 scf::ForallOp loop, KernelArguments &arguments,
-                                 Value lane) {
+                                 scf::ForallOp loop,
+                                 ArrayRef<TableElement> elements,
+                                 KernelArguments &arguments, Value lane) {
   Location loc = loop.getLoc();
   KernelValues values(builder, program.function, loop, arguments,
                       program.tables);
@@ -231,28 +297,19 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, values);
   if (failed(iteration))
     return failure();
-  FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
-  if (failed(elements))
-    return failure();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  auto getTable = [&](const TableElement &element) {
-    auto *number = llvm::find(program.tables, element.table);
-    return arguments.getMemRef(program.function.getNumArguments() +
-                                   (number - program.tables.begin()),
-                               cast<RankedTensorType>(element.table.getType()));
-  };
   auto getPosition = [&](const TableElement &element) {
     SmallVector<Value> at;
     for (std::optional<unsigned> index : element.indices)
       at.push_back(index ? iteration->indices[*index] : zero);
     return at;
   };
-  if (isOfRows(*elements))
-    return emitWords(builder, values, arguments, elements->front().words,
-                     getTable(elements->front()),
-                     getPosition(elements->front()));
+  if (isOfRows(elements))
+    return emitWords(builder, values, arguments, elements.front().words,
+                     getTable(elements.front(), program, arguments),
+                     getPosition(elements.front()));
   SmallVector<Value> scalars;
-  for (const TableElement &element : *elements) {
+  for (const TableElement &element : elements) {
     FailureOr<Value> value = values.getScalar(element.scalar);
     if (failed(value))
       return failure();
@@ -262,8 +319,9 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   auto store = scf::IfOp::create(ints, ints.eq(ints.toI32(lane), 0),
                                  /*withElseRegion=*/false);
   builder.setInsertionPointToStart(store.thenBlock());
-  for (auto [element, value] : llvm::zip_equal(*elements, scalars))
-    memref::StoreOp::create(builder, loc, value, getTable(element),
+  for (auto [element, value] : llvm::zip_equal(elements, scalars))
+    memref::StoreOp::create(builder, loc, value,
+                            getTable(element, program, arguments),
                             getPosition(element));
   return success();
 }
@@ -365,10 +423,20 @@ LogicalResult mlir::attn::emitPrologueKernels(OpBuilder &builder,
       kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
     KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
     builder.setInsertionPointToStart(&kernel.getBody().front());
-    Value lane =
-        gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
-    if (failed(emitElement(builder, program, loop, arguments, lane)))
-      return failure();
+    if (isOfThreads(loop, *elements)) {
+      kernel->setAttr(hopper::kWarpElementsAttrName,
+                      builder.getI64IntegerAttr(getIterationsOfThread(loop) *
+                                                hopper::kWarpThreads));
+      if (failed(
+              emitThreadElements(builder, program, loop, *elements, arguments)))
+        return failure();
+    } else {
+      Value lane =
+          gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+      if (failed(
+              emitElement(builder, program, loop, *elements, arguments, lane)))
+        return failure();
+    }
     builder.setInsertionPointToEnd(&kernel.getBody().front());
     gpu::ReturnOp::create(builder, loc);
     int64_t end = firstTable + loop.getNumResults();

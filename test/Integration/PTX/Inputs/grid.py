@@ -130,6 +130,9 @@ def run(launch, seed=0, blocks=3, late=1.0):
         warps = int(numpy.prod(table.shape))
         if "rows" in attributes:
             warps //= table.shape[-1]
+        if "warp_elements" in attributes:
+            last = table.shape[-1]
+            warps = warps // last * -(-last // attributes["warp_elements"])
         if "blocks" in attributes:
             warps *= attributes["threads"] // 32
         _run_warps(launch, name, attributes, warps, seed)

@@ -111,6 +111,10 @@ inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
 /// Of such a kernel whose warps each fill a row of elements, those with the
 /// same indices but the last.
 inline constexpr llvm::StringLiteral kRowsAttrName = "hopper.rows";
+/// Of such a kernel whose threads each fill elements, how many of the last
+/// dimension a warp fills.
+inline constexpr llvm::StringLiteral kWarpElementsAttrName =
+    "hopper.warp_elements";
 /// Of such a kernel that has a CTA where others have a warp.
 inline constexpr llvm::StringLiteral kBlocksAttrName = "hopper.blocks";
 
@@ -135,8 +139,9 @@ inline constexpr llvm::StringLiteral kCombineAttrName = "hopper.combine";
 /// All that says how a kernel is launched, and is not code, next to what
 /// lowering it adds.
 inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
-    kScheduleAttrName, kGridAttrName,   kTablesAttrName, kElementsAttrName,
-    kRowsAttrName,     kBlocksAttrName, kChecksAttrName, kVectorLoopAttrName,
+    kScheduleAttrName, kGridAttrName,   kTablesAttrName,
+    kElementsAttrName, kRowsAttrName,   kWarpElementsAttrName,
+    kBlocksAttrName,   kChecksAttrName, kVectorLoopAttrName,
     kCombineAttrName,  kScratchAttrName};
 /// The columns of a row that a warp combines at most.
 inline constexpr int64_t kCombineColumns = 64;
